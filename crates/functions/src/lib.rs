@@ -74,6 +74,7 @@ mod statement_extension;
 pub mod temporal;
 #[cfg(test)]
 mod tests;
+mod text_encoding;
 mod type_name;
 mod unnamed;
 mod wholes;
@@ -106,6 +107,7 @@ pub use scalar::{
     canonical_jsonb, canonical_timetz, canonical_uuid, check_json, gives_type, is_canonical_uuid,
     regex_of,
 };
+pub use text_encoding::{EncodingError, TextDecoder, TextEncoding};
 pub use type_name::{ENUM_ZONE, sql_name};
 pub use unnamed::{UnnamedFunction, null_where_an_argument_is};
 

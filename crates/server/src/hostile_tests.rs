@@ -13,6 +13,7 @@ use crate::wire::{
     FirstMessage, FrontendMessage, Output, ProtocolError, Target, sasl_initial, take_first,
     take_message,
 };
+use atoll_sql::TextEncoding;
 
 /// Rounds of each test.
 const ROUNDS: usize = 3000;
@@ -71,6 +72,11 @@ fn pieces<'b>(mut bytes: &'b [u8], random: &mut SplitMix64) -> Vec<&'b [u8]> {
         bytes = rest;
     }
     pieces
+}
+
+/// The next message of a client with UTF-8.
+fn take(input: &mut BytesMut) -> Result<Option<FrontendMessage>, ProtocolError> {
+    take_message(input, TextEncoding::default())
 }
 
 /// Everything that a parser reads from the pieces, up to its first error.
@@ -135,15 +141,15 @@ fn messages_in_pieces_parse_like_whole_ones() {
     let mut random = SplitMix64::new(0x5eed_0001);
     let messages = messages();
     let whole: Vec<u8> = messages.iter().flat_map(|(bytes, _)| bytes.clone()).collect();
-    let (read, error) = taken(&[&whole], take_message);
+    let (read, error) = taken(&[&whole], take);
     assert_eq!((read.len(), error), (messages.len(), None));
     for (read, (_, wanted)) in read.iter().zip(&messages) {
         assert!(wanted.as_ref().is_none_or(|wanted| wanted == read), "{read:?}");
     }
     for _ in 0..ROUNDS {
         let bytes = damaged(&whole, &mut random);
-        let at_once = taken(&[&bytes], take_message);
-        assert_eq!(taken(&pieces(&bytes, &mut random), take_message), at_once);
+        let at_once = taken(&[&bytes], take);
+        assert_eq!(taken(&pieces(&bytes, &mut random), take), at_once);
         for message in at_once.0 {
             if let FrontendMessage::Password(body) = message {
                 let _ = sasl_initial(&body);
@@ -160,26 +166,26 @@ fn messages_of_every_kind_and_length_are_taken_whole_refused_or_waited_for() {
             for end in 0..=body.len() {
                 let message = framed(&[kind], &body[..end]);
                 let mut input = BytesMut::from(&message[..]);
-                if let Ok(taken) = take_message(&mut input) {
+                if let Ok(taken) = take(&mut input) {
                     assert!(taken.is_some() && input.is_empty(), "{message:?}");
                 }
                 let short = message.len() - 1;
                 let mut input = BytesMut::from(&message[..short]);
-                if let Ok(taken) = take_message(&mut input) {
+                if let Ok(taken) = take(&mut input) {
                     assert!(taken.is_none() && input.len() == short, "{message:?}");
                 }
             }
         }
         for length in [0, 1, 2, 3, (256 << 20) + 1, i32::MAX as u32, u32::MAX] {
             let bytes = [&[kind][..], &length.to_be_bytes(), &[0; 8]].concat();
-            assert!(take_message(&mut BytesMut::from(&bytes[..])).is_err(), "{bytes:?}");
+            assert!(take(&mut BytesMut::from(&bytes[..])).is_err(), "{bytes:?}");
         }
     }
     for (message, _) in messages() {
         for bytes in overwritten(&message) {
-            let at_once = taken(&[&bytes], take_message);
+            let at_once = taken(&[&bytes], take);
             let singly: Vec<_> = bytes.chunks(1).collect();
-            assert_eq!(taken(&singly, take_message), at_once, "{bytes:?}");
+            assert_eq!(taken(&singly, take), at_once, "{bytes:?}");
         }
     }
 }
@@ -227,7 +233,7 @@ fn table() -> Schema {
 
 /// What a COPY reads from the pieces, or the message of its error.
 fn copied(sql: &str, pieces: &[&[u8]]) -> Result<RecordBatch, String> {
-    let mut reader = CopyReader::new(&copy(sql).format, &table());
+    let mut reader = CopyReader::new(&copy(sql).format, &table(), TextEncoding::default());
     let mut batches = Vec::new();
     for piece in pieces {
         batches.extend(reader.push(piece).map_err(|error| error.message)?);
@@ -275,7 +281,7 @@ fn copy_data_in_pieces_parses_like_the_whole_and_round_trips() {
 /// The data of rows.
 fn written(copy: &CopyStatement, rows: &RecordBatch) -> Vec<u8> {
     let (mut writer, mut output) = (CopyWriter::new(&copy.format), Output::default());
-    writer.begin(&rows.schema(), &mut output);
+    writer.begin(&rows.schema(), &mut output).expect("written");
     writer.rows(rows, &mut output).expect("written");
     writer.end(&mut output);
     // In each message, a kind and a length precede the data.

@@ -39,8 +39,8 @@ pub mod tpch;
 mod usage;
 
 pub use atoll_functions::{
-    ArrayItem, NetworkType, canonical_jsonb, canonical_timetz, canonical_uuid,
-    is_array_item_quoted, nested_array_items, temporal,
+    ArrayItem, EncodingError, NetworkType, TextDecoder, TextEncoding, canonical_jsonb,
+    canonical_timetz, canonical_uuid, is_array_item_quoted, nested_array_items, temporal,
 };
 pub use atoll_sql_common::error::{
     SourcePosition, SqlError, SqlState, ViolatedConstraint, value_message,

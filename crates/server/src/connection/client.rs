@@ -80,7 +80,7 @@ impl Channel {
 
     /// The next message in the input.
     pub(crate) fn take(&mut self) -> Result<Option<FrontendMessage>, End> {
-        Ok(take_message(&mut self.input)?)
+        Ok(take_message(&mut self.input, self.output.encoding)?)
     }
 }
 

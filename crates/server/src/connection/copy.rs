@@ -7,30 +7,44 @@ use crate::copy::{CopyDirection, CopyFormat, CopyReader, CopyStatement, CopyWrit
 use crate::error_fields::error_fields;
 use crate::insertion::Insertion;
 use crate::wire::{ErrorFields, FrontendMessage, Output};
+use atoll_sql::TextEncoding;
 
 impl Connection {
     /// Runs a COPY that begins at character `start`, counted from 0, of the client's text.
     pub(super) async fn copy(&mut self, copy: &CopyStatement, start: usize) -> Result<(), Failure> {
         let format = &copy.format;
+        let own = self.client.output().encoding;
+        let encoding = copy.encoding.unwrap_or(own);
         match &copy.direction {
-            CopyDirection::In { table, columns } => self.copy_in(table, columns, format).await,
-            CopyDirection::Out { query } => self.copy_out(query, format, start).await,
+            CopyDirection::In { table, columns } => {
+                self.copy_in(table, columns, format, encoding).await
+            }
+            CopyDirection::Out { query } => {
+                self.client.output().encoding = encoding;
+                let done = self.copy_out(query, format, start).await;
+                self.client.output().encoding = own;
+                let rows = done?;
+                self.client.complete(&format!("COPY {rows}"));
+                Ok(())
+            }
         }
     }
+
+    /// Sends the rows of a query; returns their number.
 
     async fn copy_out(
         &mut self,
         query: &str,
         format: &CopyFormat,
         start: usize,
-    ) -> Result<(), Failure> {
+    ) -> Result<usize, Failure> {
         let Self { client, session, .. } = self;
         let failed = |error| error_fields(&error, query, start);
         let mut result = client.unless_ended(session.run(query)).await?.map_err(failed)?;
         format.check(result.schema())?;
         answer(client.output(), b'H', format, result.schema().fields().len());
         let mut writer = CopyWriter::new(format);
-        writer.begin(result.schema(), client.output());
+        writer.begin(result.schema(), client.output())?;
         let mut rows = 0;
         while let Some(batch) = client.unless_ended(result.next()).await?.map_err(failed)? {
             rows += batch.num_rows();
@@ -42,8 +56,7 @@ impl Connection {
         }
         writer.end(client.output());
         client.output().empty(b'c');
-        client.complete(&format!("COPY {rows}"));
-        Ok(())
+        Ok(rows)
     }
 
     async fn copy_in(
@@ -51,13 +64,14 @@ impl Connection {
         table: &str,
         columns: &[String],
         format: &CopyFormat,
+        encoding: TextEncoding,
     ) -> Result<(), Failure> {
         let Self { client, session, .. } = self;
         let schema = client.unless_ended(session.copy_columns(table, columns)).await?;
         let schema = schema
             .map_err(|error| ErrorFields { position: None, ..error_fields(&error, "", 0) })?;
         format.check(&schema)?;
-        let mut reader = CopyReader::new(format, &schema);
+        let mut reader = CopyReader::new(format, &schema, encoding);
         answer(client.output(), b'G', format, reader.schema().fields().len());
         client.send().await?;
         let mut insertion = Insertion::begin(session, table, columns, reader.schema());

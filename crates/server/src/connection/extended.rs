@@ -3,6 +3,7 @@
 //! A group of messages ends with Sync. A group with a single Execute is a transaction of its own and takes the fast
 //! path of prepared statements; if the client has already sent more, the whole group is one transaction.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use atoll_sql::arrow::datatypes::DataType;
@@ -17,8 +18,9 @@ use super::portal::{Portal, PortalRows, PortalState, Prepared, PreparedKind, che
 use super::statement::{Control, complete};
 use crate::copy::CopyStatement;
 use crate::error_fields::error_fields;
-use crate::value::{Format, TIMETZ, arrow_type, parameter, row_description};
+use crate::value::{Format, PgType, TIMETZ, arrow_type, from_client, parameter, row_description};
 use crate::wire::{BindMessage, ErrorFields, FrontendMessage, Target};
+use atoll_sql::TextEncoding;
 
 impl Connection {
     /// Handles a message of the extended protocol.
@@ -147,7 +149,8 @@ impl Connection {
             let message = format!("portal \"{}\" already exists", bind.portal);
             return Err(ErrorFields::error("42P03", message).into());
         }
-        let values = values(&prepared, &bind, || self.session.time_zone())?;
+        let encoding = self.client.output().encoding;
+        let values = values(&prepared, &bind, encoding, || self.session.time_zone())?;
         let formats = bind.result_formats;
         let (state, options) = (PortalState::Bound, CursorOptions::default());
         let portal = Portal { prepared, values, formats, state, options, is_committed: false };
@@ -334,6 +337,7 @@ fn no_portal(name: &str) -> Failure {
 fn values(
     prepared: &Prepared,
     bind: &BindMessage,
+    encoding: TextEncoding,
     time_zone: impl FnOnce() -> Option<String>,
 ) -> Result<Vec<ScalarValue>, Failure> {
     let wanted = prepared.statement().map(PreparedStatement::parameter_types).unwrap_or_default();
@@ -357,6 +361,14 @@ fn values(
     let each = bind.values.iter().zip(wanted).zip(&prepared.types).enumerate();
     let values = each.map(|(at, ((bytes, wanted), oid))| {
         let format = Format::for_column(&bind.formats, at);
+        let bytes = match bytes {
+            Some(bytes) if !encoding.is_utf8() => {
+                let oid = if *oid == 0 { PgType::from_data_type(wanted).oid } else { *oid };
+                let read = from_client(bytes, oid, format, encoding);
+                Some(read.map_err(ErrorFields::from)?)
+            }
+            bytes => bytes.as_deref().map(Cow::Borrowed),
+        };
         parameter(bytes.as_deref(), format, *oid, wanted, time_zone.as_deref()).map_err(|error| {
             let message = format!("parameter ${}: {error}", at + 1);
             ErrorFields::error(error.state(), message).into()

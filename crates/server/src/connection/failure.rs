@@ -1,7 +1,5 @@
 //! How statements fail and connections end.
 
-use atoll_sql::arrow::error::ArrowError;
-
 use crate::wire::{ErrorFields, ProtocolError};
 
 /// Why a statement did not complete.
@@ -81,11 +79,5 @@ impl From<ErrorFields> for Failure {
 impl From<ProtocolError> for End {
     fn from(error: ProtocolError) -> Self {
         Self::Told(Box::new(ErrorFields::fatal("08P01", error.0)))
-    }
-}
-
-impl From<ArrowError> for Failure {
-    fn from(error: ArrowError) -> Self {
-        ErrorFields::error("XX000", format!("cannot send a column: {error}")).into()
     }
 }

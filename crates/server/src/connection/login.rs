@@ -14,7 +14,8 @@ use crate::failures::LoginSource;
 use crate::rules::{ClientOrigin, LoginAttempt, LoginMethod};
 use crate::shared::Shared;
 use crate::tls::Tls;
-use crate::wire::{ErrorFields, FrontendMessage, MESSAGE_MAX, sasl_initial, text};
+use crate::wire::{ErrorFields, FrontendMessage, MESSAGE_MAX, sasl_initial};
+use atoll_sql::TextEncoding;
 
 /// The mechanism, and the one with channel binding to the server's certificate.
 const PLAIN: &str = "SCRAM-SHA-256";
@@ -140,7 +141,7 @@ async fn scram(
     let methods: &[&str] = if tls.is_some() { &[BOUND, PLAIN] } else { &[PLAIN] };
     channel.output.message(b'R', |body| {
         body.extend_from_slice(&10_u32.to_be_bytes());
-        methods.iter().for_each(|method| text(body, method));
+        methods.iter().for_each(|method| TextEncoding::default().write(body, method));
         body.push(0);
     });
     let first = password_message(channel).await?;

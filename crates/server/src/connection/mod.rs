@@ -35,6 +35,7 @@ use tokio::time::Instant;
 use crate::log::{AuditEvent, AuditedClient, LogLevel, SlowStatement};
 use crate::shared::Shared;
 use crate::wire::FrontendMessage;
+use atoll_sql::TextEncoding;
 use client::{Channel, Client};
 pub(crate) use client::{canceled, rows_of_tag, timed_out, until};
 use failure::{End, Failure};
@@ -288,8 +289,13 @@ impl Connection {
     /// Reports the settings that statements have changed to the client.
     fn tell_changes(&mut self) {
         for (name, value) in self.session.changed_parameters() {
-            if name == "application_name" {
-                self.client.active.set_application(&value);
+            match name {
+                "application_name" => self.client.active.set_application(&value),
+                "client_encoding" => {
+                    let encoding = TextEncoding::named(&value);
+                    self.client.output().encoding = encoding.unwrap_or_default();
+                }
+                _ => {}
             }
             self.client.output().parameter_status(name, &value);
         }

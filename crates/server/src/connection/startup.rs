@@ -13,7 +13,8 @@ use super::stream::ClientStream;
 use crate::log::{AuditEvent, AuditedClient, LogLevel};
 use crate::shared::Shared;
 use crate::tls::Tls;
-use crate::wire::{ErrorFields, FirstMessage, ProtocolError, StartupMessage, take_first, text};
+use crate::wire::{ErrorFields, FirstMessage, ProtocolError, StartupMessage, take_first};
+use atoll_sql::TextEncoding;
 
 /// Names of this server's database, along with the user's name.
 const DATABASES: [&str; 2] = ["atoll", "postgres"];
@@ -120,9 +121,9 @@ async fn begin_session(
     session.set_connections_max(server.options.connections_max);
     server.begin_as_role(&session);
     channel.output.message(b'R', |body| body.extend_from_slice(&[0; 4]));
-    // Drivers know the encoding under several names.
-    let settings = startup.parameters.iter().filter(|(name, _)| name != "client_encoding");
-    for (name, value) in settings {
+    for (name, value) in &startup.parameters {
+        // The encoding of the client's locale, which it knows.
+        let value = if name == "client_encoding" && value == "auto" { "UTF8" } else { value };
         let set = session.set_parameter(name, value);
         set.map_err(|error| told(error.state.code(), error.message))?;
     }
@@ -186,7 +187,7 @@ fn negotiate(channel: &mut Channel, startup: &StartupMessage) {
     channel.output.message(b'v', |body| {
         body.extend_from_slice(&(3_u32 << 16).to_be_bytes());
         body.extend_from_slice(&(unknown.len() as u32).to_be_bytes());
-        unknown.iter().for_each(|name| text(body, name));
+        unknown.iter().for_each(|name| TextEncoding::default().write(body, name));
     });
 }
 
@@ -206,12 +207,6 @@ fn check(startup: &StartupMessage, user: &str) -> Result<(), End> {
         let message = format!("database \"{database}\" does not exist");
         return Err(refused("3D000", message, "the database of this server is atoll"));
     }
-    let encoding = startup.parameter("client_encoding").unwrap_or("UTF8");
-    let plain: String = encoding.chars().filter(char::is_ascii_alphanumeric).collect();
-    if !["utf8", "unicode", "auto", "sqlascii"].iter().any(|it| plain.eq_ignore_ascii_case(it)) {
-        let message = format!("the encoding {encoding} is not supported");
-        return Err(refused("22023", message, "set client_encoding to UTF8"));
-    }
     Ok(())
 }
 
@@ -230,9 +225,13 @@ fn address(stream: &ClientStream) -> String {
 
 /// The settings that are reported to clients.
 fn tell_settings(channel: &mut Channel, user: &str, session: &Session) {
+    let settings = session.reported_parameters();
+    let encoding = settings.iter().find(|(name, _)| *name == "client_encoding");
+    channel.output.encoding =
+        encoding.and_then(|(_, name)| TextEncoding::named(name)).unwrap_or_default();
     let mut tell = |name: &str, value: &str| channel.output.parameter_status(name, value);
-    for (name, value) in session.reported_parameters() {
-        tell(name, &value);
+    for (name, value) in &settings {
+        tell(name, value);
     }
     tell("session_authorization", user);
     tell("is_superuser", if session.is_superuser() { "on" } else { "off" });

@@ -15,9 +15,9 @@ mod write_text;
 use atoll_sql::CsvForm;
 use atoll_sql::arrow::array::RecordBatch;
 use atoll_sql::arrow::datatypes::{Schema, SchemaRef};
-use atoll_sql::arrow::error::ArrowError;
 
 use crate::wire::{ErrorFields, Output};
+use atoll_sql::{TextDecoder, TextEncoding};
 use read_binary::BinaryCopyReader;
 use read_text::TextCopyReader;
 pub(crate) use statement::{CopyDirection, CopyStatement};
@@ -164,25 +164,28 @@ const ROW_MAX: usize = 64 << 20;
 /// Reads rows that a client sends.
 #[derive(Debug)]
 pub(crate) enum CopyReader {
-    /// From text and CSV.
-    Text(Box<TextCopyReader>),
+    /// From text and CSV, which another encoding than UTF-8 needs to be decoded before.
+    Text(Box<TextCopyReader>, Option<TextDecoder>),
     /// From the binary format.
     Binary(Box<BinaryCopyReader>),
 }
 
 impl CopyReader {
     /// Creates a reader for columns of these types.
-    pub(crate) fn new(format: &CopyFormat, table: &Schema) -> Self {
+    pub(crate) fn new(format: &CopyFormat, table: &Schema, encoding: TextEncoding) -> Self {
         match format {
-            CopyFormat::Text(form) => Self::Text(TextCopyReader::new(form.clone(), table).into()),
-            CopyFormat::Binary => Self::Binary(BinaryCopyReader::new(table).into()),
+            CopyFormat::Text(form) => {
+                let decoder = (!encoding.is_utf8()).then(|| TextDecoder::new(encoding));
+                Self::Text(TextCopyReader::new(form.clone(), table).into(), decoder)
+            }
+            CopyFormat::Binary => Self::Binary(BinaryCopyReader::new(table, encoding).into()),
         }
     }
 
     /// The columns of the batches.
     pub(crate) fn schema(&self) -> &SchemaRef {
         match self {
-            Self::Text(reader) => reader.schema(),
+            Self::Text(reader, _) => reader.schema(),
             Self::Binary(reader) => reader.schema(),
         }
     }
@@ -190,7 +193,8 @@ impl CopyReader {
     /// Reads a piece; returns the batches that it completes.
     pub(crate) fn push(&mut self, piece: &[u8]) -> Result<Vec<RecordBatch>, ErrorFields> {
         match self {
-            Self::Text(reader) => reader.push(piece),
+            Self::Text(reader, None) => reader.push(piece),
+            Self::Text(reader, Some(decoder)) => reader.push(decoder.push(piece)?.as_bytes()),
             Self::Binary(reader) => reader.push(piece),
         }
     }
@@ -198,7 +202,12 @@ impl CopyReader {
     /// The last rows.
     pub(crate) fn finish(&mut self) -> Result<Option<RecordBatch>, ErrorFields> {
         match self {
-            Self::Text(reader) => reader.finish(),
+            Self::Text(reader, decoder) => {
+                if let Some(decoder) = decoder {
+                    decoder.finish()?;
+                }
+                reader.finish()
+            }
             Self::Binary(reader) => reader.finish(),
         }
     }
@@ -223,9 +232,10 @@ impl CopyWriter {
     }
 
     /// The output before the rows.
-    pub(crate) fn begin(&self, schema: &Schema, output: &mut Output) {
-        if let Self::Text(form) = self {
-            write_text::write_header(schema, form, output);
+    pub(crate) fn begin(&self, schema: &Schema, output: &mut Output) -> Result<(), ErrorFields> {
+        match self {
+            Self::Text(form) => write_text::write_header(schema, form, output),
+            Self::Binary(_) => Ok(()),
         }
     }
 
@@ -234,7 +244,7 @@ impl CopyWriter {
         &mut self,
         batch: &RecordBatch,
         output: &mut Output,
-    ) -> Result<(), ArrowError> {
+    ) -> Result<(), ErrorFields> {
         match self {
             Self::Text(form) => write_text::write_rows(batch, form, output),
             Self::Binary(writer) => writer.rows(batch, output),

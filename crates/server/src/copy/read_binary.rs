@@ -6,6 +6,7 @@
 //! -1 (2 bytes)                                                                                 the end
 //! ```
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use atoll_sql::arrow::array::{ArrayRef, RecordBatch};
@@ -13,8 +14,9 @@ use atoll_sql::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use atoll_sql::datafusion::common::ScalarValue;
 
 use super::{BATCH_BYTES, ROW_MAX, ROWS};
-use crate::value::{Format, PgType, parameter, type_of_values};
+use crate::value::{Format, PgType, from_client, parameter, type_of_values};
 use crate::wire::ErrorFields;
+use atoll_sql::TextEncoding;
 
 /// The signature at the start of the data.
 pub(super) const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
@@ -37,6 +39,7 @@ pub(crate) struct BinaryCopyReader {
     bytes: usize,
     /// The number of the next row, from 1.
     row: u64,
+    encoding: TextEncoding,
 }
 
 /// The next part of the input.
@@ -58,7 +61,7 @@ struct BinaryColumn {
 
 impl BinaryCopyReader {
     /// Creates a reader for columns of these types.
-    pub(super) fn new(table: &Schema) -> Self {
+    pub(super) fn new(table: &Schema, encoding: TextEncoding) -> Self {
         let column = |field: &Arc<Field>| {
             let oid = PgType::of_field(field).oid;
             let data_type = type_of_values(oid, field.data_type());
@@ -75,6 +78,7 @@ impl BinaryCopyReader {
             rows: 0,
             bytes: 0,
             row: 1,
+            encoding,
         }
     }
 
@@ -159,7 +163,13 @@ impl BinaryCopyReader {
         let Some((values, behind)) = self.values(behind)? else { return Ok(None) };
         for (at, value) in values.into_iter().enumerate() {
             let column = &mut self.columns[at];
-            match parameter(value, Format::Binary, column.oid, &column.data_type, None) {
+            let value = match value {
+                Some(value) if !self.encoding.is_utf8() => {
+                    Some(from_client(value, column.oid, Format::Binary, self.encoding)?)
+                }
+                value => value.map(Cow::Borrowed),
+            };
+            match parameter(value.as_deref(), Format::Binary, column.oid, &column.data_type, None) {
                 Ok(value) => column.values.push(value),
                 Err(error) => {
                     let error = self.error("22P03", &error.to_string());

@@ -12,12 +12,15 @@ use atoll_sql::{is_at_end, next_name, next_word, parser_of, within_parentheses};
 
 use super::{CopyForm, CopyFormat, CopyHeader, ForcedColumns};
 use crate::wire::ErrorFields;
+use atoll_sql::TextEncoding;
 
 /// COPY between a table and a client.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct CopyStatement {
     pub(crate) direction: CopyDirection,
     pub(crate) format: CopyFormat,
+    /// The encoding of the data, if it is not the client's.
+    pub(crate) encoding: Option<TextEncoding>,
 }
 
 /// The direction of a COPY.
@@ -56,7 +59,7 @@ impl CopyStatement {
         if !matches!(next_word(&mut parser).as_str(), "stdin" | "stdout") {
             return Ok(None);
         }
-        let format = format(&mut parser)?;
+        let (format, encoding) = format(&mut parser)?;
         if !is_in && matches!(&format, CopyFormat::Text(form) if form.header == CopyHeader::Match) {
             return Err(syntax("cannot use \"match\" with HEADER in COPY TO"));
         }
@@ -72,7 +75,7 @@ impl CopyStatement {
                 CopyDirection::Out { query: format!("SELECT {columns} FROM {source}") }
             }
         };
-        Ok(Some(CopyStatement { direction, format }))
+        Ok(Some(CopyStatement { direction, format, encoding }))
     }
 }
 
@@ -95,7 +98,8 @@ enum OptionValue {
     Columns(ForcedColumns),
 }
 
-fn format(parser: &mut Parser) -> Result<CopyFormat, ErrorFields> {
+/// The format, and the encoding if an option names one.
+fn format(parser: &mut Parser) -> Result<(CopyFormat, Option<TextEncoding>), ErrorFields> {
     let mut options = Vec::new();
     let mut open = 0_i32;
     while !is_at_end(parser) {
@@ -125,8 +129,9 @@ fn format(parser: &mut Parser) -> Result<CopyFormat, ErrorFields> {
             OptionValue::Columns(columns) => force(&mut form, name, columns)?,
         }
     }
+    let encoding = encoding(&options)?;
     if !has_format("binary") {
-        return Ok(CopyFormat::Text(form));
+        return Ok((CopyFormat::Text(form), encoding));
     }
     let of_lines = |name: &str| !matches!(name, "format" | "encoding" | "freeze");
     match options.iter().find(|(name, _)| of_lines(name)) {
@@ -134,7 +139,22 @@ fn format(parser: &mut Parser) -> Result<CopyFormat, ErrorFields> {
             let message = format!("COPY in binary format has no option {}", name.to_uppercase());
             Err(syntax(&message))
         }
-        None => Ok(CopyFormat::Binary),
+        None => Ok((CopyFormat::Binary, encoding)),
+    }
+}
+
+fn encoding(options: &[(String, OptionValue)]) -> Result<Option<TextEncoding>, ErrorFields> {
+    let Some((_, value)) = options.iter().find(|(name, _)| name == "encoding") else {
+        return Ok(None);
+    };
+    match value {
+        OptionValue::Text(value) if let Some(encoding) = TextEncoding::named(value) => {
+            Ok(Some(encoding))
+        }
+        _ => {
+            let message = "argument to option \"encoding\" must be a valid encoding name";
+            Err(ErrorFields::error("22023", message))
+        }
     }
 }
 
@@ -254,19 +274,14 @@ fn set(form: &mut CopyForm, name: &str, value: &str) -> Result<(), ErrorFields> 
             }
         }
         "escape" => form.escape = byte("ESCAPE", value)?,
-        "encoding" if is_utf8(value) => {}
         // FREEZE has no effect: rows are visible at once anyway.
-        "freeze" => {}
+        "encoding" | "freeze" => {}
         other => {
             let message = format!("option {} of COPY is not supported", other.to_uppercase());
             return Err(ErrorFields::error("0A000", message));
         }
     }
     Ok(())
-}
-
-fn is_utf8(value: &str) -> bool {
-    ["utf8", "utf-8", "unicode", "sql_ascii"].iter().any(|it| value.eq_ignore_ascii_case(it))
 }
 
 fn byte(option: &str, value: &str) -> Result<u8, ErrorFields> {

@@ -4,8 +4,8 @@ use atoll_sql::arrow::array::{ArrayRef, RecordBatch};
 use atoll_sql::arrow::error::ArrowError;
 
 use super::read_binary::SIGNATURE;
-use crate::value::{binary_column, plain, write_sized};
-use crate::wire::Output;
+use crate::value::{Format, binary_column, plain, types_of, write_cells, write_message};
+use crate::wire::{ErrorFields, Output};
 
 /// Writes rows.
 #[derive(Debug, Default)]
@@ -19,20 +19,19 @@ impl BinaryCopyWriter {
         &mut self,
         batch: &RecordBatch,
         output: &mut Output,
-    ) -> Result<(), ArrowError> {
+    ) -> Result<(), ErrorFields> {
         let arrays: Vec<ArrayRef> = batch.columns().iter().map(plain).collect::<Result<_, _>>()?;
         let fields = batch.schema_ref().fields();
         let columns = fields.iter().zip(&arrays).map(|(field, array)| binary_column(field, array));
-        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        let columns = columns.collect::<Result<Vec<_>, ArrowError>>()?;
+        let types = types_of(batch.schema_ref(), |_| Format::Binary);
         let count = (columns.len() as i16).to_be_bytes();
         for row in 0..batch.num_rows() {
-            output.message(b'd', |body| {
+            write_message(output, b'd', |body, encoding| {
                 self.begin(body);
                 body.extend_from_slice(&count);
-                for column in &columns {
-                    write_sized(column, row, body);
-                }
-            });
+                write_cells(&columns, &types, row, encoding, body)
+            })?;
         }
         Ok(())
     }

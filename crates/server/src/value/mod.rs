@@ -8,6 +8,7 @@
 //! | `text`, `number`, `json` | values as text |
 //! | `binary`, `numeric` | values in binary form |
 //! | `parameter`, `array` | parameter values from both |
+//! | `recoded` | values in the encoding of the client |
 
 mod array;
 mod binary;
@@ -16,14 +17,20 @@ mod json;
 mod number;
 mod numeric;
 mod parameter;
+mod recoded;
 mod rows;
 mod text;
 mod types;
 
-pub(crate) use binary::{binary_column, write_sized};
+pub(crate) use binary::binary_column;
+#[cfg(test)]
+pub(crate) use binary::write_sized;
 pub(crate) use format::Format;
 pub(crate) use parameter::{hex, parameter};
-pub(crate) use rows::{RowColumns, row_description, write_rows};
+pub(crate) use recoded::from_client;
+pub(crate) use rows::{
+    RowColumns, row_description, types_of, write_cells, write_message, write_rows,
+};
 pub(crate) use text::{TextCells, text_cells, text_column};
 pub(crate) use types::{PgType, TIMETZ, arrow_type, type_of_values};
 

@@ -1,6 +1,9 @@
 //! The fields of a message, and its maximum length.
 
+use std::borrow::Cow;
 use std::fmt;
+
+use atoll_sql::TextEncoding;
 
 /// Bytes of a message with a statement, values or rows, at most.
 pub(crate) const LONG_MESSAGE_MAX: usize = 256 << 20;
@@ -19,13 +22,25 @@ impl fmt::Display for ProtocolError {
 }
 
 /// The unread rest of a message.
-pub(super) struct Body<'a>(pub(super) &'a [u8]);
+pub(super) struct Body<'a> {
+    rest: &'a [u8],
+    encoding: TextEncoding,
+}
 
 impl<'a> Body<'a> {
+    pub(super) fn new(bytes: &'a [u8], encoding: TextEncoding) -> Self {
+        Self { rest: bytes, encoding }
+    }
+
+    /// A message without texts of the client's.
+    pub(super) fn of_ascii(bytes: &'a [u8]) -> Self {
+        Self::new(bytes, TextEncoding::default())
+    }
+
     pub(super) fn bytes(&mut self, count: usize) -> Result<&'a [u8], ProtocolError> {
-        match self.0.split_at_checked(count) {
+        match self.rest.split_at_checked(count) {
             Some((bytes, rest)) => {
-                self.0 = rest;
+                self.rest = rest;
                 Ok(bytes)
             }
             None => Err(ProtocolError("a message ends within a field".to_owned())),
@@ -60,14 +75,12 @@ impl<'a> Body<'a> {
 
     /// A zero-terminated text.
     pub(super) fn text(&mut self) -> Result<String, ProtocolError> {
-        let Some(end) = self.0.iter().position(|byte| *byte == 0) else {
+        let Some(end) = self.rest.iter().position(|byte| *byte == 0) else {
             return Err(ProtocolError("a text in a message is not terminated".to_owned()));
         };
         let text = self.bytes(end + 1)?;
-        match std::str::from_utf8(&text[..end]) {
-            Ok(text) => Ok(text.to_owned()),
-            Err(_) => Err(ProtocolError("a text in a message is not UTF-8".to_owned())),
-        }
+        let decoded = self.encoding.decoded(&text[..end]);
+        decoded.map(Cow::into_owned).map_err(|error| ProtocolError(error.message))
     }
 
     /// A count, and as many values.
@@ -80,7 +93,7 @@ impl<'a> Body<'a> {
     }
 
     pub(super) fn end(&self) -> Result<(), ProtocolError> {
-        match self.0.is_empty() {
+        match self.rest.is_empty() {
             true => Ok(()),
             false => Err(ProtocolError("a message is longer than its fields".to_owned())),
         }

@@ -3,6 +3,7 @@
 use bytes::{Buf, Bytes, BytesMut};
 
 use super::body::{Body, LONG_MESSAGE_MAX, MESSAGE_MAX, ProtocolError};
+use atoll_sql::TextEncoding;
 
 /// A message from a client.
 #[derive(Debug, PartialEq, Eq)]
@@ -63,7 +64,10 @@ pub(crate) fn next_kind(input: &BytesMut) -> Option<u8> {
 }
 
 /// Takes the next message; None if it is incomplete.
-pub(crate) fn take_message(input: &mut BytesMut) -> Result<Option<FrontendMessage>, ProtocolError> {
+pub(crate) fn take_message(
+    input: &mut BytesMut,
+    encoding: TextEncoding,
+) -> Result<Option<FrontendMessage>, ProtocolError> {
     let Some((kind, length)) = header(input) else { return Ok(None) };
     check_length(kind, length)?;
     if input.len() <= length {
@@ -71,7 +75,7 @@ pub(crate) fn take_message(input: &mut BytesMut) -> Result<Option<FrontendMessag
     }
     let mut message = input.split_to(1 + length);
     message.advance(5);
-    decode(kind, message.freeze()).map(Some)
+    decode(kind, message.freeze(), encoding).map(Some)
 }
 
 /// Kind and length of the next message; the length includes itself.
@@ -96,8 +100,12 @@ fn check_length(kind: u8, length: usize) -> Result<(), ProtocolError> {
     }
 }
 
-fn decode(kind: u8, message: Bytes) -> Result<FrontendMessage, ProtocolError> {
-    let mut body = Body(&message);
+fn decode(
+    kind: u8,
+    message: Bytes,
+    encoding: TextEncoding,
+) -> Result<FrontendMessage, ProtocolError> {
+    let mut body = Body::new(&message, encoding);
     let decoded = match kind {
         b'Q' => FrontendMessage::Query(body.text()?),
         b'P' => {
@@ -141,7 +149,7 @@ fn bind(body: &mut Body<'_>, message: &Bytes) -> Result<BindMessage, ProtocolErr
 
 /// The chosen SASL mechanism, and the initial response.
 pub(crate) fn sasl_initial(message: &Bytes) -> Result<(String, Bytes), ProtocolError> {
-    let mut body = Body(message);
+    let mut body = Body::of_ascii(message);
     let method = body.text()?;
     let length = usize::try_from(body.i32()?)
         .map_err(|_| ProtocolError("the SASL initial response is missing".to_owned()))?;
@@ -162,6 +170,10 @@ fn target(body: &mut Body<'_>) -> Result<Target, ProtocolError> {
 mod tests {
     use super::*;
 
+    fn take(input: &mut BytesMut) -> Result<Option<FrontendMessage>, ProtocolError> {
+        take_message(input, TextEncoding::default())
+    }
+
     fn framed(kind: u8, body: &[u8]) -> BytesMut {
         let mut bytes = BytesMut::from(&[kind][..]);
         bytes.extend_from_slice(&(body.len() as u32 + 4).to_be_bytes());
@@ -175,19 +187,19 @@ mod tests {
         let mut input = BytesMut::new();
         for byte in &whole[..whole.len() - 1] {
             input.extend_from_slice(&[*byte]);
-            assert_eq!(take_message(&mut input), Ok(None));
+            assert_eq!(take(&mut input), Ok(None));
         }
         input.extend_from_slice(b"\0S\0\0\0\x04");
         let query = FrontendMessage::Query("SELECT 1".to_owned());
-        assert_eq!(take_message(&mut input), Ok(Some(query)));
+        assert_eq!(take(&mut input), Ok(Some(query)));
         assert_eq!(next_kind(&input), Some(b'S'));
-        assert_eq!(take_message(&mut input), Ok(Some(FrontendMessage::Sync)));
+        assert_eq!(take(&mut input), Ok(Some(FrontendMessage::Sync)));
         assert!(input.is_empty());
     }
 
     #[test]
     fn wrong_lengths_are_refused() {
-        let of = |bytes: &[u8]| take_message(&mut BytesMut::from(bytes));
+        let of = |bytes: &[u8]| take(&mut BytesMut::from(bytes));
         assert!(of(b"Q\xff\xff\xff\xff").is_err());
         assert!(of(b"Q\0\0\0\x03").is_err());
         assert!(of(b"S\x7f\0\0\0").is_err());
@@ -209,22 +221,18 @@ mod tests {
         ];
         for (kind, body) in bodies {
             let whole = framed(kind, body);
-            assert!(
-                matches!(take_message(&mut whole.clone()), Ok(Some(_))),
-                "{}",
-                char::from(kind)
-            );
+            assert!(matches!(take(&mut whole.clone()), Ok(Some(_))), "{}", char::from(kind));
             for end in 0..body.len() {
                 let mut cut = framed(kind, &body[..end]);
                 cut.extend_from_slice(b"S\0\0\0\x04");
-                let _ = take_message(&mut cut);
+                let _ = take(&mut cut);
                 assert_eq!(&cut[..], b"S\0\0\0\x04");
             }
             for at in 0..whole.len() {
                 for change in [1, 0x80, 0xff] {
                     let mut changed = whole.clone();
                     changed[at] ^= change;
-                    let _ = take_message(&mut changed);
+                    let _ = take(&mut changed);
                 }
             }
         }

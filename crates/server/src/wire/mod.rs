@@ -12,5 +12,5 @@ pub(crate) use body::{MESSAGE_MAX, ProtocolError};
 pub(crate) use frontend::{
     BindMessage, FrontendMessage, Target, next_kind, sasl_initial, take_message,
 };
-pub(crate) use output::{ErrorFields, Output, Routine, Severity, text};
+pub(crate) use output::{ErrorFields, Output, Routine, Severity};
 pub(crate) use startup::{FirstMessage, StartupMessage, take_first};

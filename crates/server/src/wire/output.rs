@@ -1,12 +1,17 @@
 //! Messages to clients, appended to a buffer.
 
+use atoll_sql::arrow::error::ArrowError;
 use atoll_sql::{Notification, ViolatedConstraint};
+
+use atoll_sql::{EncodingError, TextEncoding};
 
 /// The output to a client, and how much of it is sent.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
     bytes: Vec<u8>,
     sent: usize,
+    /// The encoding of the texts.
+    pub(crate) encoding: TextEncoding,
 }
 
 /// Bytes of the buffer that an idle connection keeps.
@@ -76,6 +81,18 @@ impl ErrorFields {
     }
 }
 
+impl From<EncodingError> for ErrorFields {
+    fn from(error: EncodingError) -> Self {
+        Self::error(error.state, error.message)
+    }
+}
+
+impl From<ArrowError> for ErrorFields {
+    fn from(error: ArrowError) -> Self {
+        Self::error("XX000", format!("cannot send a column: {error}"))
+    }
+}
+
 impl Output {
     /// A message of a kind.
     pub(crate) fn message(&mut self, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
@@ -85,6 +102,16 @@ impl Output {
         body(&mut self.bytes);
         let length = (self.bytes.len() - start) as u32;
         self.bytes[start..start + 4].copy_from_slice(&length.to_be_bytes());
+    }
+
+    /// The messages so far, as a place to go back to.
+    pub(crate) fn mark(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Takes back the messages after a place that are not sent.
+    pub(crate) fn back_to(&mut self, mark: usize) {
+        self.bytes.truncate(mark);
     }
 
     /// A message without a body.
@@ -99,24 +126,27 @@ impl Output {
 
     /// A setting that is reported to clients.
     pub(crate) fn parameter_status(&mut self, name: &str, value: &str) {
+        let encoding = self.encoding;
         self.message(b'S', |body| {
-            text(body, name);
-            text(body, value);
+            encoding.write(body, name);
+            encoding.write(body, value);
         });
     }
 
     /// A notification of a session that is listening.
     pub(crate) fn notification(&mut self, notification: &Notification) {
+        let encoding = self.encoding;
         self.message(b'A', |body| {
             body.extend_from_slice(&notification.process.to_be_bytes());
-            text(body, &notification.channel);
-            text(body, &notification.payload);
+            encoding.write(body, &notification.channel);
+            encoding.write(body, &notification.payload);
         });
     }
 
     /// The end of a statement, with its tag.
     pub(crate) fn command_complete(&mut self, tag: &str) {
-        self.message(b'C', |body| text(body, tag));
+        let encoding = self.encoding;
+        self.message(b'C', |body| encoding.write(body, tag));
     }
 
     /// Ready for the next messages: `I` outside of a transaction, `T` in one, `E` in a failed one.
@@ -132,10 +162,11 @@ impl Output {
             Severity::Warning => (b'N', "WARNING"),
             Severity::Notice => (b'N', "NOTICE"),
         };
+        let encoding = self.encoding;
         self.message(kind, |body| {
             let mut field = |code: u8, value: &str| {
                 body.push(code);
-                text(body, value);
+                encoding.write(body, value);
             };
             field(b'S', severity);
             field(b'V', severity);
@@ -177,10 +208,4 @@ impl Output {
             self.bytes = Vec::new();
         }
     }
-}
-
-/// A zero-terminated text, which must not contain a zero byte.
-pub(crate) fn text(body: &mut Vec<u8>, text: &str) {
-    body.extend(text.bytes().filter(|byte| *byte != 0));
-    body.push(0);
 }

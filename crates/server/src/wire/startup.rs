@@ -105,7 +105,7 @@ pub(crate) fn take_first(input: &mut BytesMut) -> Result<Option<FirstMessage>, P
     }
     let mut message = input.split_to(length);
     message.advance(4);
-    let mut body = Body(&message);
+    let mut body = Body::of_ascii(&message);
     let first = match body.u32()? {
         CANCEL => FirstMessage::Cancel { session: body.u32()?, secret: body.u32()? },
         TLS => FirstMessage::Tls,

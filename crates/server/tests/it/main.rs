@@ -33,6 +33,7 @@ mod console;
 mod copy;
 mod cursors;
 mod dump;
+mod encodings;
 mod ends;
 mod flight;
 mod homes;

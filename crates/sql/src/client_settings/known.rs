@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use atoll_functions::TextEncoding;
 use datafusion::common::{DataFusionError, Result};
 
 use super::POSTGRESQL_VERSION;
@@ -30,6 +31,8 @@ pub(crate) enum Kind {
     DateStyle,
     /// To a style of intervals, likewise.
     IntervalStyle,
+    /// To an encoding, by any of its names.
+    Encoding,
     /// To one of these, the only supported values.
     One(&'static [&'static str]),
 }
@@ -70,7 +73,6 @@ const SEVERITIES: Kind = Kind::One(&[
 ]);
 /// Texts are compared and numbers written without a locale.
 const LOCALE: Kind = Kind::One(&["C", "POSIX", "C.UTF-8"]);
-const ENCODINGS: Kind = Kind::One(&["UTF8", "UTF-8", "UNICODE", "SQL_ASCII"]);
 /// `atoll.durability` determines what commits wait for, and promises no less than any of these.
 const COMMITS: Kind =
     Kind::One(&["on", "off", "local", "remote_write", "remote_apply", "true", "false"]);
@@ -84,7 +86,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     silent("block_size", "8192", Kind::Fixed),
     silent("bytea_output", "hex", Kind::One(&["hex"])),
     silent("check_function_bodies", "on", Kind::Flag),
-    reported("client_encoding", "UTF8", ENCODINGS),
+    reported("client_encoding", "UTF8", Kind::Encoding),
     silent(MESSAGES, "notice", SEVERITIES),
     reported("DateStyle", "ISO, MDY", Kind::DateStyle),
     silent("default_table_access_method", "heap", Kind::One(&["heap"])),
@@ -203,6 +205,10 @@ impl Parameter {
                 }
                 _ => Err(self.invalid(value, "postgres, the only supported style")),
             },
+            Kind::Encoding => match TextEncoding::named(value) {
+                Some(encoding) => Ok(encoding.name().to_owned()),
+                None => Err(self.invalid(value, "the name of an encoding, such as UTF8 or LATIN1")),
+            },
             Kind::One(values) => {
                 let found = values.iter().find(|it| it.eq_ignore_ascii_case(value.trim()));
                 let found = found.map(|found| plain(found).to_owned());
@@ -263,7 +269,6 @@ fn listed(values: &[&str]) -> String {
 /// The word that clients are shown for one of several synonyms.
 fn plain(value: &'static str) -> &'static str {
     match value {
-        "UTF-8" | "UNICODE" => "UTF8",
         "true" => "on",
         "false" => "off",
         "debug" => "debug2",
@@ -312,6 +317,8 @@ mod tests {
         let kept = |name: &str, value: &str| known(name).and_then(|it| it.value(value).ok());
         for (name, value, wanted) in [
             ("client_encoding", "utf-8", Some("UTF8")),
+            ("client_encoding", "iso-8859-15", Some("LATIN9")),
+            ("client_encoding", "klingon", None),
             ("datestyle", "iso", Some("ISO, MDY")),
             ("datestyle", "ISO, MDY", Some("ISO, MDY")),
             ("datestyle", "ISO, DMY", None),

@@ -64,6 +64,13 @@ pub(crate) fn register(
     );
     let known = settings.clone();
     add(
+        "pg_client_encoding",
+        &[0],
+        text.clone(),
+        Box::new(move |_| Ok(ScalarValue::from(known.get("client_encoding")))),
+    );
+    let known = settings.clone();
+    add(
         "set_config",
         &[3],
         text.clone(),
@@ -103,7 +110,7 @@ pub(crate) fn register(
 
 /// Whether a function is about PostgreSQL's settings; `atoll.functions` does not list those.
 pub(crate) fn is_setting_function(name: &str) -> bool {
-    matches!(name, "current_setting" | "set_config")
+    matches!(name, "current_setting" | "pg_client_encoding" | "set_config")
 }
 
 /// Whether a function has an effect.

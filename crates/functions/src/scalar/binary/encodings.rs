@@ -9,104 +9,34 @@ use unicode_normalization::UnicodeNormalization;
 use crate::scalar::call::Call;
 use crate::scalar::entry::{Arguments, Entry, Takes, bytes, text};
 use crate::scalar::text::texts::entry;
+use crate::text_encoding::TextEncoding;
 
 const NORMALIZE: &[Arguments] =
     &[Arguments::Are(&[Takes::Text]), Arguments::Are(&[Takes::Text, Takes::Text])];
 
-/// A text encoding.
-#[derive(Clone, Copy, Debug)]
-enum Encoding {
-    Utf8,
-    /// One character per byte; lists the bytes that differ from the Unicode characters with their numbers.
-    Bytes(&'static str, fn(u8) -> Option<char>),
-}
-
-/// Characters of Windows-1252 from 0x80 to 0x9f; a blank if undefined.
-const WIN1252: &str = "€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ";
-
-fn latin1(byte: u8) -> Option<char> {
-    Some(char::from(byte))
-}
-
-fn latin9(byte: u8) -> Option<char> {
-    Some(match byte {
-        0xa4 => '€',
-        0xa6 => 'Š',
-        0xa8 => 'š',
-        0xb4 => 'Ž',
-        0xb8 => 'ž',
-        0xbc => 'Œ',
-        0xbd => 'œ',
-        0xbe => 'Ÿ',
-        other => char::from(other),
-    })
-}
-
-fn win1252(byte: u8) -> Option<char> {
-    match byte {
-        0x80..=0x9f => {
-            WIN1252.chars().nth(usize::from(byte - 0x80)).filter(|letter| *letter != ' ')
-        }
-        other => Some(char::from(other)),
-    }
-}
-
-impl Encoding {
-    /// Finds an encoding by name; only letters and digits count.
-    fn named(name: &str) -> Option<Self> {
-        let letters = name.chars().filter(char::is_ascii_alphanumeric);
-        let letters: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
-        Some(match letters.as_str() {
-            // With SQL_ASCII PostgreSQL leaves bytes unchanged, and text is UTF-8.
-            "utf8" | "unicode" | "sqlascii" => Self::Utf8,
-            "latin1" | "iso88591" => Self::Bytes("LATIN1", latin1),
-            "latin9" | "iso885915" => Self::Bytes("LATIN9", latin9),
-            "win1252" | "windows1252" => Self::Bytes("WIN1252", win1252),
-            _ => return None,
-        })
-    }
-
-    fn from_argument(call: &Call, row: usize, what: &str) -> Result<Self> {
-        let name = call.text(1).value(row);
-        match Self::named(name) {
-            Some(encoding) => Ok(encoding),
-            None => call.fails_as(
-                "22023",
-                format_args!(
-                    "invalid {what} encoding name '{name}'; expected UTF8, LATIN1, LATIN9, WIN1252 or SQL_ASCII"
-                ),
+fn encoding(call: &Call, row: usize, what: &str) -> Result<TextEncoding> {
+    let name = call.text(1).value(row);
+    match TextEncoding::named(name) {
+        Some(encoding) => Ok(encoding),
+        None => call.fails_as(
+            "22023",
+            format_args!(
+                "invalid {what} encoding name \"{name}\"; expected a name such as UTF8 or LATIN1"
             ),
-        }
+        ),
     }
 }
 
 fn convert_from(call: &Call) -> Result<ArrayRef> {
     let values = call.bytes(0);
-    let invalid = |name: &str, bytes: &[u8]| {
-        let shown: Vec<String> = bytes.iter().take(4).map(|byte| format!("0x{byte:02x}")).collect();
-        let shown = shown.join(" ");
-        call.fails_as("22021", format_args!("invalid byte sequence for encoding '{name}': {shown}"))
-    };
     call.texts(|row, out| {
-        let (value, encoding) = (values.value(row), Encoding::from_argument(call, row, "source")?);
-        match encoding {
-            _ if value.contains(&0) => return invalid("UTF8", &[0]),
-            Encoding::Utf8 => match std::str::from_utf8(value) {
-                Ok(text) => out.push_str(text),
-                Err(error) => {
-                    let begin = error.valid_up_to();
-                    let end = error.error_len().map_or(value.len(), |length| begin + length);
-                    return invalid("UTF8", &value[begin..end]);
-                }
-            },
-            Encoding::Bytes(name, letter) => {
-                for byte in value {
-                    match letter(*byte) {
-                        Some(letter) => out.push(letter),
-                        None => return invalid(name, &[*byte]),
-                    }
-                }
-            }
+        let (value, encoding) = (values.value(row), encoding(call, row, "source")?);
+        if value.contains(&0) {
+            return call.fails_as("22021", "invalid byte sequence for encoding \"UTF8\": 0x00");
+        }
+        match encoding.decoded(value) {
+            Ok(text) => out.push_str(&text),
+            Err(error) => return call.fails_as(error.state, error.message),
         }
         Ok(true)
     })
@@ -115,22 +45,9 @@ fn convert_from(call: &Call) -> Result<ArrayRef> {
 fn convert_to(call: &Call) -> Result<ArrayRef> {
     let texts = call.text(0);
     call.binaries(|row, out| {
-        let text = texts.value(row);
-        match Encoding::from_argument(call, row, "destination")? {
-            Encoding::Utf8 => out.extend_from_slice(text.as_bytes()),
-            Encoding::Bytes(name, letter) => {
-                for wanted in text.chars() {
-                    match (0..=u8::MAX).find(|byte| letter(*byte) == Some(wanted)) {
-                        Some(byte) => out.push(byte),
-                        None => {
-                            return call.fails_as(
-                                "22P05",
-                                format_args!("'{wanted}' has no equivalent in encoding '{name}'"),
-                            );
-                        }
-                    }
-                }
-            }
+        match encoding(call, row, "destination")?.encoded(texts.value(row)) {
+            Ok(bytes) => out.extend_from_slice(&bytes),
+            Err(error) => return call.fails_as(error.state, error.message),
         }
         Ok(true)
     })
@@ -226,10 +143,10 @@ fn normalize(call: &Call) -> Result<ArrayRef> {
 
 const ALL: &[Entry] = &[
     entry!("convert_from" [], "bytes, encoding", &[Arguments::Are(&[Takes::Bytes, Takes::Text])], text,
-        "The text that bytes in an encoding are: UTF8, LATIN1, LATIN9, WIN1252 or SQL_ASCII.",
+        "The text that bytes in an encoding are, such as UTF8, LATIN1, WIN1252 or SJIS.",
         "convert_from('\\x6dfc'::BYTEA, 'LATIN1') = 'mü'", convert_from),
     entry!("convert_to" [], "text, encoding", &[Arguments::Are(&[Takes::Text, Takes::Text])], bytes,
-        "A text as bytes in an encoding: UTF8, LATIN1, LATIN9, WIN1252 or SQL_ASCII.",
+        "A text as bytes in an encoding, such as UTF8, LATIN1, WIN1252 or SJIS.",
         "convert_to('mü', 'LATIN1')", convert_to),
     entry!(
         "normalize"["nfc_normalize"],

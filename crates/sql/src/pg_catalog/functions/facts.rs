@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use atoll_functions::TextEncoding;
 use atoll_functions::temporal::temporal_texts;
 use datafusion::arrow::array::{Array, AsArray, Int64Array, ListArray, StructArray};
 use datafusion::arrow::buffer::OffsetBuffer;
@@ -28,7 +29,6 @@ pub(super) static ENTRIES: &[Entry] = &[
     entry("pg_my_temp_schema", &[0], Oid, 0, own_schema),
     entry("pg_relation_is_updatable", &[2], Int, 2, updatable),
     entry("pg_encoding_to_char", &[1], Text, 1, encoding),
-    entry("pg_client_encoding", &[0], Text, 0, encoding),
     entry("pg_char_to_encoding", &[1], Int, 1, encoding_number),
     entry("pg_tablespace_location", &[1], Text, 1, nowhere),
     entry("pg_stat_get_numscans", &[1], Int, 1, zero),
@@ -73,15 +73,14 @@ fn nowhere(_: &Call<'_>) -> Result<ScalarValue> {
 
 fn encoding(call: &Call<'_>) -> Result<ScalarValue> {
     text(Some(match call.int(0) {
-        None | Some(6) => "UTF8",
-        Some(0) => "SQL_ASCII",
-        Some(_) => "",
+        None => "UTF8",
+        Some(number) => TextEncoding::numbered(number).map_or("", TextEncoding::name),
     }))
 }
 
 fn encoding_number(call: &Call<'_>) -> Result<ScalarValue> {
-    let name = call.text(0).unwrap_or_default().to_uppercase();
-    number(Some(if matches!(name.as_str(), "UTF8" | "UTF-8" | "UNICODE") { 6 } else { -1 }))
+    let found = TextEncoding::named(&call.text(0).unwrap_or_default());
+    number(Some(found.map_or(-1, TextEncoding::number)))
 }
 
 /// INSERT, UPDATE and DELETE, of tables.
