@@ -51,6 +51,7 @@ macro_rules! by_native_type {
 mod array_text;
 mod common_type;
 mod comparison;
+mod decimal_text;
 mod defined;
 mod exact_sum;
 mod excluded;
@@ -89,6 +90,7 @@ pub use array_text::{
     ArrayItem, array_items, is_array_item_quoted, lengths as array_lengths, nested_array_items,
     push_array_item,
 };
+pub use decimal_text::without_exponent;
 pub use exact_sum::avg::CheckedAvg;
 pub use exact_sum::overflow::SumOverflow;
 pub use exact_sum::sum::CheckedSum;

@@ -41,6 +41,7 @@ mod usage;
 pub use atoll_functions::{
     ArrayItem, EncodingError, NetworkType, TextDecoder, TextEncoding, canonical_jsonb,
     canonical_timetz, canonical_uuid, is_array_item_quoted, nested_array_items, temporal,
+    without_exponent,
 };
 pub use atoll_sql_common::error::{
     SourcePosition, SqlError, SqlState, ViolatedConstraint, value_message,

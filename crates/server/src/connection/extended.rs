@@ -49,7 +49,10 @@ impl Connection {
             }
             FrontendMessage::Close(target) => {
                 match target {
-                    Target::Statement(name) => drop(self.prepared.remove(&name)),
+                    Target::Statement(name) => {
+                        self.prepared.remove(&name);
+                        self.session.forget_client_statement(Some(&name));
+                    }
                     Target::Portal(name) => drop(self.portals.remove(&name)),
                 }
                 self.client.output().empty(b'3');
@@ -111,6 +114,10 @@ impl Connection {
                 Some(declared) => *declared,
             });
             prepared.types = wanted.collect();
+        }
+        if !name.is_empty() {
+            let types = prepared.types.clone();
+            self.session.keep_client_statement(&name, &prepared.sql, types);
         }
         self.prepared.insert(name, Arc::new(prepared));
         self.client.active.prepared();

@@ -97,10 +97,12 @@ impl Connection {
         };
         if is(name, "all") {
             self.prepared.clear();
+            self.session.forget_client_statement(None);
             return false;
         }
         let is_known = self.prepared.remove(&words[name]).is_some();
         if is_known {
+            self.session.forget_client_statement(Some(&words[name]));
             self.client.output().command_complete("DEALLOCATE");
         }
         is_known

@@ -7,7 +7,7 @@ use atoll_sql::arrow::array::types::IntervalMonthDayNano;
 use atoll_sql::arrow::datatypes::{DataType, TimeUnit};
 use atoll_sql::datafusion::common::ScalarValue;
 use atoll_sql::temporal::{DAY, EPOCH_DAYS, StatementClock, ZonedTime, is_temporal, read_scalar};
-use atoll_sql::{canonical_jsonb, canonical_timetz, canonical_uuid, is_of_users};
+use atoll_sql::{canonical_jsonb, canonical_timetz, canonical_uuid, is_of_users, without_exponent};
 
 use super::array::{binary_list, text_list};
 use super::format::Format;
@@ -153,6 +153,12 @@ fn cast(
     {
         return Ok(read);
     }
+    let value = match value {
+        ScalarValue::Utf8View(Some(text)) if wanted.is_decimal() => {
+            ScalarValue::Utf8View(Some(without_exponent(&text).into_owned()))
+        }
+        value => value,
+    };
     value.cast_to(wanted).map_err(|error| ParameterError(atoll_sql::value_message(&error)))
 }
 

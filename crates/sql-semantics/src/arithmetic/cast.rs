@@ -11,7 +11,9 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float32Array, Float64Array, ListArray};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, Float32Array, Float64Array, ListArray, StringViewArray,
+};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{
     DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Field, FieldRef, Float32Type,
@@ -33,7 +35,7 @@ use super::nested_text::{hexadecimal, is_nested, nested_texts};
 use super::text_input::{is_bytes, read_texts};
 use crate::timezone::is_utc;
 use atoll_functions::temporal::{self, StatementClock, is_read, is_temporal, temporal_texts};
-use atoll_functions::{StatementStart, sql_name};
+use atoll_functions::{StatementStart, sql_name, without_exponent};
 use atoll_sql_common::error::SqlState;
 
 /// CAST, or TRY_CAST, to a type that may not hold every value.
@@ -186,7 +188,7 @@ fn may_change(from: &DataType, to: &DataType) -> bool {
             || is_bytes(from) && to.is_string()
             || is_text(from) && to.is_binary();
     }
-    if is_text(from) && (is_read(to) || to.is_floating())
+    if is_text(from) && (is_read(to) || to.is_floating() || to.is_decimal())
         || (is_nested(from) || is_temporal(from)) && to.is_string()
         || moments::is_cast(from, to)
     {
@@ -281,6 +283,9 @@ fn convert_in(
     if is_text(from) && to.is_floating() {
         return read_floats(values, to, &options);
     }
+    if is_text(from) && to.is_decimal() {
+        return Ok(cast_with_options(&plain_decimals(values)?, to, &options)?);
+    }
     if is_text(from) && is_read(to) {
         let texts = cast_with_options(values, &DataType::Utf8, &options)?;
         return Ok(temporal::read_texts(texts.as_string(), to, clock, &options)?);
@@ -296,6 +301,17 @@ fn convert_in(
     }
     let rounded = if to.is_integer() { rounded(values, &options)? } else { Arc::clone(values) };
     Ok(cast_with_options(&rounded, to, &options)?)
+}
+
+/// Texts of decimals, those with an exponent without it, which Arrow does not read.
+fn plain_decimals(values: &ArrayRef) -> Result<ArrayRef> {
+    let texts = cast_with_options(values, &DataType::Utf8View, &CastOptions::default())?;
+    let texts = texts.as_string_view();
+    if !texts.iter().flatten().any(|text| text.contains(['e', 'E'])) {
+        return Ok(Arc::clone(values));
+    }
+    let plain = texts.iter().map(|text| text.map(without_exponent));
+    Ok(Arc::new(plain.collect::<StringViewArray>()))
 }
 
 /// Casts DOUBLEs to REALs; fails if a finite value becomes infinite.

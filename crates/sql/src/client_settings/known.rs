@@ -61,12 +61,12 @@ pub(crate) const READ_ONLY: &str = "transaction_read_only";
 pub(crate) const SEARCH_PATH: &str = "search_path";
 pub(crate) const TIME_ZONE: &str = "TimeZone";
 pub(crate) const READ_COMMITTED: &str = "read committed";
+pub(crate) const READ_UNCOMMITTED: &str = "read uncommitted";
 pub(crate) const REPEATABLE_READ: &str = "repeatable read";
 pub(crate) const SERIALIZABLE: &str = "serializable";
 
 /// Isolation levels by name; READ UNCOMMITTED is READ COMMITTED, as in PostgreSQL.
-const LEVELS: Kind =
-    Kind::One(&[READ_COMMITTED, "read uncommitted", REPEATABLE_READ, SERIALIZABLE]);
+const LEVELS: Kind = Kind::One(&[READ_COMMITTED, READ_UNCOMMITTED, REPEATABLE_READ, SERIALIZABLE]);
 /// The lowest severity of messages sent to clients, except for errors, in PostgreSQL's words.
 const SEVERITIES: Kind = Kind::One(&[
     "debug5", "debug4", "debug3", "debug2", "debug1", "debug", "log", "notice", "warning", "error",

@@ -25,8 +25,9 @@ use known::{
     DEFAULT_ISOLATION, DEFAULT_READ_ONLY, IS_SUPERUSER, Kind, MAX_CONNECTIONS, milliseconds,
 };
 pub(crate) use known::{
-    ISOLATION, MESSAGES, PARAMETERS, Parameter, READ_COMMITTED, READ_ONLY, REPEATABLE_READ,
-    SEARCH_PATH, SERIALIZABLE, SESSION_AUTHORIZATION, TIME_ZONE, known, setting_named,
+    ISOLATION, MESSAGES, PARAMETERS, Parameter, READ_COMMITTED, READ_ONLY, READ_UNCOMMITTED,
+    REPEATABLE_READ, SEARCH_PATH, SERIALIZABLE, SESSION_AUTHORIZATION, TIME_ZONE, known,
+    setting_named,
 };
 
 /// The PostgreSQL version that clients are shown.
@@ -84,6 +85,8 @@ struct ParameterValues {
 #[derive(Debug)]
 struct TransactionSettings {
     options: TransactionOptions,
+    /// Whether READ UNCOMMITTED was specified, which is shown and is READ COMMITTED.
+    is_uncommitted: bool,
     before: ParameterValues,
     savepoints: Vec<(String, ParameterValues)>,
 }
@@ -175,9 +178,12 @@ impl ClientSettings {
         if name != ISOLATION && name != READ_ONLY {
             return Some(state.value(name).to_owned());
         }
-        let open = state.transaction.as_ref().map(|open| open.options);
-        let options = open.unwrap_or_else(|| state.default_options());
+        let open = state.transaction.as_ref().map(|open| (open.options, open.is_uncommitted));
+        let (options, is_uncommitted) = open.unwrap_or_else(|| {
+            (state.default_options(), state.value(DEFAULT_ISOLATION) == READ_UNCOMMITTED)
+        });
         let text = match (name, options.isolation, options.read_only) {
+            (ISOLATION, Isolation::ReadCommitted, _) if is_uncommitted => READ_UNCOMMITTED,
             (ISOLATION, Isolation::ReadCommitted, _) => READ_COMMITTED,
             (ISOLATION, Isolation::RepeatableRead, _) => REPEATABLE_READ,
             (ISOLATION, Isolation::Serializable, _) => SERIALIZABLE,
@@ -219,8 +225,13 @@ impl ClientSettings {
     }
 
     /// Sets the options of transactions that do not specify them.
-    pub(crate) fn set_default_options(&self, options: TransactionOptions) -> Result<()> {
+    pub(crate) fn set_default_options(
+        &self,
+        options: TransactionOptions,
+        is_uncommitted: bool,
+    ) -> Result<()> {
         let level = match options.isolation {
+            Isolation::ReadCommitted if is_uncommitted => READ_UNCOMMITTED,
             Isolation::ReadCommitted => READ_COMMITTED,
             Isolation::RepeatableRead => REPEATABLE_READ,
             Isolation::Serializable => SERIALIZABLE,
@@ -328,17 +339,30 @@ impl ClientSettings {
         self.apply(&[Cow::Borrowed(SEARCH_PATH), Cow::Borrowed(TIME_ZONE)]);
     }
 
-    /// Begins a transaction. Of several at a time, the first one counts.
-    pub(crate) fn begin_transaction(&self, options: TransactionOptions) {
+    /// Begins a transaction. Of several at a time, the first one counts. Without `is_uncommitted`, the default level is
+    /// shown.
+    pub(crate) fn begin_transaction(
+        &self,
+        options: TransactionOptions,
+        is_uncommitted: Option<bool>,
+    ) {
         let mut state = self.0.state.lock();
         let (before, savepoints) = (state.values.clone(), Vec::new());
-        state.transaction.get_or_insert(TransactionSettings { options, before, savepoints });
+        let is_uncommitted =
+            is_uncommitted.unwrap_or_else(|| state.value(DEFAULT_ISOLATION) == READ_UNCOMMITTED);
+        state.transaction.get_or_insert(TransactionSettings {
+            options,
+            is_uncommitted,
+            before,
+            savepoints,
+        });
     }
 
     /// Sets the options of the open transaction.
-    pub(crate) fn set_transaction(&self, options: TransactionOptions) {
+    pub(crate) fn set_transaction(&self, options: TransactionOptions, is_uncommitted: bool) {
         if let Some(open) = &mut self.0.state.lock().transaction {
             open.options = options;
+            open.is_uncommitted = is_uncommitted;
         }
     }
 
@@ -430,14 +454,14 @@ mod tests {
         set(&settings, "9s", true);
         assert_eq!(shown(&settings), "5s");
         for is_committed in [true, false] {
-            settings.begin_transaction(TransactionOptions::default());
+            settings.begin_transaction(TransactionOptions::default(), None);
             set(&settings, "1s", true);
             set(&settings, "2s", true);
             assert_eq!(shown(&settings), "2s");
             settings.end_transaction(is_committed);
             assert_eq!(shown(&settings), "5s");
         }
-        settings.begin_transaction(TransactionOptions::default());
+        settings.begin_transaction(TransactionOptions::default(), None);
         settings.set("statement_timeout", None, true).expect("reset");
         assert_eq!(shown(&settings), "0");
         settings.end_transaction(true);
@@ -448,14 +472,14 @@ mod tests {
     fn a_setting_goes_back_with_its_transaction() {
         let settings = ClientSettings::default();
         set(&settings, "5s", false);
-        settings.begin_transaction(TransactionOptions::default());
+        settings.begin_transaction(TransactionOptions::default(), None);
         set(&settings, "1s", true);
         set(&settings, "6s", false);
         assert_eq!(shown(&settings), "6s");
         set(&settings, "2s", true);
         settings.end_transaction(true);
         assert_eq!(shown(&settings), "6s");
-        settings.begin_transaction(TransactionOptions::default());
+        settings.begin_transaction(TransactionOptions::default(), None);
         set(&settings, "7s", false);
         settings.end_transaction(false);
         assert_eq!(shown(&settings), "6s");
@@ -464,7 +488,7 @@ mod tests {
     #[test]
     fn savepoints_keep_settings() {
         let settings = ClientSettings::default();
-        settings.begin_transaction(TransactionOptions::default());
+        settings.begin_transaction(TransactionOptions::default(), None);
         set(&settings, "1s", false);
         settings.savepoint("a");
         set(&settings, "2s", false);
@@ -497,7 +521,7 @@ mod tests {
     fn settings_of_programs_stay_once_they_were_set() {
         let settings = ClientSettings::default();
         assert_eq!(settings.get("my.x"), None);
-        settings.begin_transaction(TransactionOptions::default());
+        settings.begin_transaction(TransactionOptions::default(), None);
         settings.set("my.x", Some("1"), true).expect("set");
         assert_eq!(settings.get("My.X").as_deref(), Some("1"));
         settings.end_transaction(true);

@@ -66,14 +66,16 @@ pub(crate) trait PreparedRows: Send + Sync {
     fn rows(&self) -> Vec<PreparedRow>;
 }
 
-/// A statement that PREPARE named.
+/// A statement that PREPARE or the client named.
 pub(crate) struct PreparedRow {
     pub(crate) name: String,
-    /// The whole PREPARE as it was written.
+    /// The whole PREPARE as it was written, or the statement of the client.
     pub(crate) statement: String,
     pub(crate) since: SystemTime,
     /// The OIDs of the types of its parameters.
     pub(crate) types: Vec<i64>,
+    /// Whether PREPARE named it, and not the client's protocol.
+    pub(crate) from_sql: bool,
 }
 
 /// The session's system catalog in its settings, weak since plans that the database keeps have these settings, and must

@@ -256,7 +256,7 @@ impl Session {
                 self.check_not_failed()?;
                 let defaults =
                     SaidModes::from_options(self.parameters.default_options()).with(modes);
-                self.parameters.set_default_options(defaults.options())?;
+                self.parameters.set_default_options(defaults.options(), defaults.is_uncommitted)?;
                 "SET"
             }
             _ => return Ok(None),
@@ -279,7 +279,7 @@ impl Session {
         }
         open.modes = open.modes.with(modes);
         open.transaction = self.started(open.modes);
-        self.parameters.set_transaction(open.modes.options());
+        self.parameters.set_transaction(open.modes.options(), open.modes.is_uncommitted);
         Ok(())
     }
 
@@ -363,7 +363,8 @@ impl Session {
             names,
             savepoints,
         });
-        self.parameters.begin_transaction(modes.options());
+        let is_uncommitted = modes.level.map(|_| modes.is_uncommitted);
+        self.parameters.begin_transaction(modes.options(), is_uncommitted);
         Ok(())
     }
 
@@ -532,6 +533,8 @@ pub enum TransactionState {
 struct SaidModes {
     /// The level, if one was specified.
     level: Option<Isolation>,
+    /// Whether the level is READ UNCOMMITTED, which is READ COMMITTED as in PostgreSQL.
+    is_uncommitted: bool,
     read_only: bool,
 }
 
@@ -539,7 +542,7 @@ impl SaidModes {
     /// From the settings of a session, whose default level counts as unspecified.
     fn from_options(options: TransactionOptions) -> Self {
         let level = Some(options.isolation).filter(|level| *level != Isolation::ReadCommitted);
-        Self { level, read_only: options.read_only }
+        Self { level, is_uncommitted: false, read_only: options.read_only }
     }
 
     /// The options with these modes.
@@ -555,7 +558,10 @@ impl SaidModes {
                 TransactionMode::AccessMode(mode) => {
                     self.read_only = *mode == TransactionAccessMode::ReadOnly;
                 }
-                TransactionMode::IsolationLevel(level) => self.level = Some(isolation(*level)),
+                TransactionMode::IsolationLevel(level) => {
+                    self.level = Some(isolation(*level));
+                    self.is_uncommitted = *level == TransactionIsolationLevel::ReadUncommitted;
+                }
             }
         }
         self

@@ -43,6 +43,7 @@ pub(crate) fn register(
         let volatility = if acts(name) { Volatility::Volatile } else { Volatility::Stable };
         let takes = counts.iter().map(|count| match count {
             0 => TypeSignature::Nullary,
+            1 if is_interruption(name) => TypeSignature::Exact(vec![DataType::Int64]),
             count => TypeSignature::Any(*count),
         });
         let signature = Signature::one_of(takes.collect(), volatility);
@@ -115,7 +116,12 @@ pub(crate) fn is_setting_function(name: &str) -> bool {
 
 /// Whether a function has an effect.
 fn acts(name: &str) -> bool {
-    matches!(name, "set_config" | "pg_cancel_backend" | "pg_terminate_backend")
+    name == "set_config" || is_interruption(name)
+}
+
+/// Whether a function interrupts the session with a number.
+fn is_interruption(name: &str) -> bool {
+    matches!(name, "pg_cancel_backend" | "pg_terminate_backend")
 }
 
 /// Whether a user may interrupt a session: users may interrupt their own, superusers all.

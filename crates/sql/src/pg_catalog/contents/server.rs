@@ -59,7 +59,7 @@ pub(super) fn prepared_statements(system: &SystemCatalog, rows: &mut Rows) {
             ("statement", statement.statement.into()),
             ("prepare_time", statement.since.into()),
             ("parameter_types", statement.types.into_iter().collect()),
-            ("from_sql", true.into()),
+            ("from_sql", statement.from_sql.into()),
             ("generic_plans", 0_i64.into()),
             ("custom_plans", 0_i64.into()),
         ]);

@@ -1,8 +1,8 @@
 //! PREPARE, EXECUTE and DEALLOCATE: named statements. They run by the cached plans of their texts, if these fit, and
 //! are planned anew otherwise.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -24,12 +24,15 @@ use datafusion::sql::sqlparser::ast::{SetExpr, Statement as Ast};
 use parking_lot::Mutex;
 
 use crate::pg_catalog::{PreparedRow, PreparedRows};
+use crate::session::Session;
 use crate::session::dml::locking_subqueries;
 use crate::session::plan::modifying_with;
 use crate::session::plan::planner::StatementPlanner;
 use atoll_sql_common::error::{SqlError, SqlState, stated_err};
-use atoll_sql_common::pg_type::PgType;
+use atoll_sql_common::pg_type::{PgType, format_type};
 use atoll_sql_common::user_type::enum_within;
+use atoll_sql_parse::dialect::quoted;
+use atoll_sql_parse::parse::parse;
 use atoll_sql_parse::syntax::sql_text;
 use atoll_sql_semantics::arithmetic::convert;
 
@@ -41,7 +44,21 @@ pub(in crate::session) struct ExecutedStatement {
 
 /// The prepared statements of a session: their texts, since names are resolved when they run.
 #[derive(Debug, Default)]
-pub(in crate::session) struct PreparedStatements(Mutex<HashMap<String, NamedStatement>>);
+pub(in crate::session) struct PreparedStatements {
+    /// Those of PREPARE.
+    named: Mutex<HashMap<String, NamedStatement>>,
+    /// Those that the client keeps under a name, without PREPARE.
+    of_client: Mutex<BTreeMap<String, ClientStatement>>,
+}
+
+/// A statement that a client prepared by its protocol.
+#[derive(Debug)]
+struct ClientStatement {
+    text: String,
+    since: SystemTime,
+    /// The OIDs of the types of its parameters.
+    types: Vec<u32>,
+}
 
 /// A named statement.
 #[derive(Debug)]
@@ -58,7 +75,7 @@ struct NamedStatement {
 
 impl PreparedRows for PreparedStatements {
     fn rows(&self) -> Vec<PreparedRow> {
-        let kept = self.0.lock();
+        let kept = self.named.lock();
         let row = |(name, named): (&String, &NamedStatement)| {
             let types = named.text.types.iter().map(|of| {
                 let field = Field::new("", of.clone(), true);
@@ -69,9 +86,18 @@ impl PreparedRows for PreparedStatements {
                 statement: named.written.clone(),
                 since: named.since,
                 types: types.collect(),
+                from_sql: true,
             }
         };
-        kept.iter().map(row).collect()
+        let of_client = self.of_client.lock();
+        let others = of_client.iter().map(|(name, kept)| PreparedRow {
+            name: name.clone(),
+            statement: kept.text.clone(),
+            since: kept.since,
+            types: kept.types.iter().copied().map(i64::from).collect(),
+            from_sql: false,
+        });
+        kept.iter().map(row).chain(others).collect()
     }
 }
 
@@ -93,7 +119,7 @@ impl PreparedStatements {
         sql: &str,
     ) -> Result<()> {
         check(prepare, parameters)?;
-        match self.0.lock().entry(prepare.name.clone()) {
+        match self.named.lock().entry(prepare.name.clone()) {
             Entry::Occupied(_) => Err(SqlState::DUPLICATE_PREPARED_STATEMENT.error(format!(
                 "prepared statement \"{0}\" already exists; remove it with DEALLOCATE {0}",
                 prepare.name
@@ -115,7 +141,7 @@ impl PreparedStatements {
 
     /// The text of a named statement.
     pub(in crate::session) fn text(&self, name: &str) -> Option<PreparedText> {
-        self.0.lock().get(name).map(|named| named.text.clone())
+        self.named.lock().get(name).map(|named| named.text.clone())
     }
 
     /// Whether a statement changes the store; EXECUTE does if its statement does.
@@ -128,10 +154,14 @@ impl PreparedStatements {
         match ast {
             Ast::Explain { statement, .. } => self.writes(&Parsed::Statement(statement.clone())),
             Ast::Execute { name: Some(name), .. } => {
-                let kept = self.0.lock();
+                let kept = self.named.lock();
                 let name = name.0.last().and_then(|part| part.as_ident());
-                let named = name.and_then(|name| kept.get(&name.value));
-                named.is_some_and(|named| named.writes)
+                let Some(name) = name else { return false };
+                match kept.get(&name.value) {
+                    Some(named) => named.writes,
+                    // It is parsed when it runs.
+                    None => self.of_client.lock().contains_key(&name.value),
+                }
             }
             ast => is_write(ast),
         }
@@ -139,12 +169,42 @@ impl PreparedStatements {
 
     pub(in crate::session) fn remove(&self, name: &str) -> Result<()> {
         if name.eq_ignore_ascii_case("all") {
-            self.0.lock().clear();
+            self.named.lock().clear();
             return Ok(());
         }
-        match self.0.lock().remove(name) {
+        match self.named.lock().remove(name) {
             Some(_) => Ok(()),
             None => Err(unknown(name)),
+        }
+    }
+
+    /// Keeps a statement that a client prepared by its protocol, for `pg_prepared_statements` and EXECUTE.
+    pub(in crate::session) fn keep_of_client(&self, name: &str, text: &str, types: Vec<u32>) {
+        let kept =
+            ClientStatement { text: text.trim().to_owned(), since: SystemTime::now(), types };
+        self.of_client.lock().insert(name.to_owned(), kept);
+    }
+
+    /// Forgets such a statement, or all.
+    pub(in crate::session) fn forget_of_client(&self, name: Option<&str>) {
+        let mut kept = self.of_client.lock();
+        match name {
+            Some(name) => drop(kept.remove(name)),
+            None => kept.clear(),
+        }
+    }
+
+    /// The PREPARE that a client's statement would be.
+    fn prepare_of_client(&self, name: &str, state: &SessionState) -> Result<Ast> {
+        let kept = self.of_client.lock();
+        let kept = kept.get(name).ok_or_else(|| unknown(name))?;
+        let types = kept.types.iter().map(|oid| format_type(i64::from(*oid), -1));
+        let types: Vec<String> = types.collect();
+        let list = if types.is_empty() { String::new() } else { format!("({})", types.join(", ")) };
+        let sql = format!("PREPARE {}{list} AS {}", quoted(name), kept.text);
+        match parse(&sql, state)? {
+            Parsed::Statement(statement) => Ok(*statement),
+            _ => Err(unknown(name)),
         }
     }
 
@@ -188,8 +248,11 @@ impl PreparedStatements {
         let Execute { name, parameters } = execute;
         // Its parameters are not those of the EXECUTE.
         let planner = &planner.of_another(None);
-        let statement = self.0.lock().get(&name).map(|named| named.prepare.clone());
-        let statement = statement.ok_or_else(|| unknown(&name))?;
+        let statement = self.named.lock().get(&name).map(|named| named.prepare.clone());
+        let statement = match statement {
+            Some(statement) => statement,
+            None => self.prepare_of_client(&name, &planner.state)?,
+        };
         let text = Parsed::Statement(Box::new(statement.clone()));
         let plan = planner.plan_other(text).await.map_err(|error| {
             let SqlError { state, message, .. } = SqlError::new(error, "");
@@ -212,6 +275,19 @@ impl PreparedStatements {
         };
         let plan = planner.labelled(plan.replace_params_with_values(&values)?)?;
         Ok((ExecutedStatement { statement: *statement, values }, plan))
+    }
+}
+
+impl Session {
+    /// Keeps a statement that a client prepared under a name by its protocol, with the OIDs of its parameters' types:
+    /// `pg_prepared_statements` lists it, and EXECUTE runs it.
+    pub fn keep_client_statement(&self, name: &str, sql: &str, types: Vec<u32>) {
+        self.prepared.keep_of_client(name, sql, types);
+    }
+
+    /// Forgets such a statement; without a name, all of them.
+    pub fn forget_client_statement(&self, name: Option<&str>) {
+        self.prepared.forget_of_client(name);
     }
 }
 

@@ -1,5 +1,6 @@
 //! From a parsed statement to its plan.
 
+mod argument_types;
 pub(super) mod column_origin;
 pub(super) mod declared_operands;
 pub(super) mod domains;

@@ -40,6 +40,7 @@ use crate::session::dml::insert::{
 use crate::session::dml::merge::RowMerge;
 use crate::session::dml::refused_values::check_inserted;
 use crate::session::dml::returning::Returning;
+use crate::session::plan::argument_types::type_arguments;
 use crate::session::plan::rule_parameters::RuleParameters;
 use crate::session::plan::same_names::BareQualifiers;
 use crate::session::plan::steps::coerced;
@@ -231,6 +232,7 @@ impl StatementPlanner {
             return self.plan_parts(state, parts, statement, within).await;
         }
         self.expand(state, &mut statement, within).await?;
+        type_arguments(&mut statement, state);
         let mut returning = Returning::take(&mut statement)?;
         if let Some(Ast::CreateTable(create)) = innermost(&mut statement) {
             DeclaredTable::take(create)?;

@@ -15,8 +15,9 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::client_settings::{
-    ISOLATION, MESSAGES, PARAMETERS, Parameter, READ_COMMITTED, READ_ONLY, REPEATABLE_READ,
-    SEARCH_PATH, SERIALIZABLE, SESSION_AUTHORIZATION, TIME_ZONE, known, setting_named,
+    ISOLATION, MESSAGES, PARAMETERS, Parameter, READ_COMMITTED, READ_ONLY, READ_UNCOMMITTED,
+    REPEATABLE_READ, SEARCH_PATH, SERIALIZABLE, SESSION_AUTHORIZATION, TIME_ZONE, known,
+    setting_named,
 };
 use crate::notifications::ListenChange;
 use crate::session::Session;
@@ -346,9 +347,8 @@ fn mode(name: &str, value: Option<&str>) -> Result<TransactionMode> {
     use TransactionIsolationLevel as Level;
     let value = value.unwrap_or_default().to_ascii_lowercase();
     Ok(match (name, value.as_str()) {
-        (ISOLATION, READ_COMMITTED | "read uncommitted") => {
-            TransactionMode::IsolationLevel(Level::ReadCommitted)
-        }
+        (ISOLATION, READ_COMMITTED) => TransactionMode::IsolationLevel(Level::ReadCommitted),
+        (ISOLATION, READ_UNCOMMITTED) => TransactionMode::IsolationLevel(Level::ReadUncommitted),
         (ISOLATION, REPEATABLE_READ) => TransactionMode::IsolationLevel(Level::RepeatableRead),
         (ISOLATION, SERIALIZABLE) => TransactionMode::IsolationLevel(Level::Serializable),
         (READ_ONLY, "on" | "true") => TransactionMode::AccessMode(TransactionAccessMode::ReadOnly),
