@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 use datafusion::common::utils::quote_identifier;
 use datafusion::common::{Result, not_impl_err, plan_err};
 use datafusion::logical_expr::planner::TypePlanner;
@@ -200,6 +200,15 @@ fn planned(sql_type: &Sql) -> Result<Option<DataType>> {
             DataType::Timestamp(unit(*precision), None)
         }
         Sql::Time(Some(_), _) => DataType::Time64(TimeUnit::Nanosecond),
+        // Microseconds are all that PostgreSQL keeps.
+        Sql::Interval { fields: None, precision: Some(6..) } => {
+            DataType::Interval(IntervalUnit::MonthDayNano)
+        }
+        Sql::Interval { fields: None, precision: Some(digits) } => {
+            return not_impl_err!(
+                "columns of INTERVAL({digits}) are not supported; use INTERVAL, and round values: '1.23 s'::INTERVAL({digits})"
+            );
+        }
         Sql::Custom(name, modifiers) if modifiers.is_empty() => {
             return Ok(custom(&name.to_string()));
         }
