@@ -333,7 +333,7 @@ class Client(threading.Thread):
             elapsed = time.perf_counter() - start
             count += 1
             count_early += elapsed < seconds / 2
-            if elapsed >= seconds:
+            if elapsed >= seconds and count >= least:
                 return {"count": count, "count_early": count_early, "seconds": elapsed, "repeats": self.repeats}
 
     def step(self, number):
