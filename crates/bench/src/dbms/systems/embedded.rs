@@ -210,10 +210,12 @@ pub(in crate::dbms) struct PackedPython {
     pub(in crate::dbms) packages: Vec<PathBuf>,
 }
 
-/// Python says where it is itself, where it finds DuckDB, a module with a library beside it, and its environment.
+/// Python says where it is itself, where the files of DuckDB's package are, and its environment.
 const PYTHON_SAYS: &str = "import os, sys; print(sys.executable)";
-const DUCKDB_SAYS: &str = "; import duckdb, _duckdb; print(os.path.dirname(duckdb.__file__)); \
-     print(_duckdb.__file__); print(os.path.join(sys.prefix, 'pyvenv.cfg'))";
+const DUCKDB_SAYS: &str = "; from importlib.metadata import distribution; it = distribution('duckdb'); \
+     names = {file.parts[0] for file in it.files} - {'..'}; \
+     [print(it.locate_file(name)) for name in sorted(names)]; \
+     print(os.path.join(sys.prefix, 'pyvenv.cfg'))";
 
 /// The Python of these systems; `None` if all of them do without.
 ///
