@@ -314,14 +314,17 @@ class Client(threading.Thread):
         try:
             self.query = self.system.client()
             self.ready.wait()
-            self.repeat(self.work["warmup"])
-            self.done = self.repeat(self.work["seconds"])
+            if self.work["statements"] is not None:
+                self.done = self.repeat(0, self.work["statements"])
+            else:
+                self.repeat(self.work["warmup"])
+                self.done = self.repeat(self.work["seconds"])
         except Exception as error:
             self.ready.abort()
             self.error = error
 
-    def repeat(self, seconds):
-        """Runs texts for some seconds, at least one."""
+    def repeat(self, seconds, least=1):
+        """Runs texts for some seconds, at least so many."""
         start = time.perf_counter()
         count = count_early = self.repeats = 0
         while True:
@@ -330,7 +333,7 @@ class Client(threading.Thread):
             elapsed = time.perf_counter() - start
             count += 1
             count_early += elapsed < seconds / 2
-            if elapsed >= seconds:
+            if elapsed >= seconds and count >= least:
                 return {"count": count, "count_early": count_early, "seconds": elapsed, "repeats": self.repeats}
 
     def step(self, number):

@@ -4,13 +4,13 @@ use std::ffi::{OsStr, c_int, c_uint, c_void};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use atoll_marker::Marker;
 use atoll_simulation::{Setup, Simulation};
 
-use crate::qemu::{self, InstallInfo};
+use crate::qemu::{self, InstallInfo, PluginId, ResetCallback};
 use crate::say;
 
 /// The one counter of the process: QEMU loads a plugin once.
@@ -28,6 +28,12 @@ pub(crate) struct Counter {
     pub(crate) report: PathBuf,
     /// Version of QEMU's interface.
     pub(crate) api: c_int,
+    id: PluginId,
+    pub(crate) cpus: usize,
+    /// Registers the callbacks again.
+    register: ResetCallback,
+    /// Whether blocks are translated with callbacks for their accesses.
+    listens: Mutex<bool>,
     /// For each kind of access [`AccessKind::pack`]ed, 0 where QEMU was not asked yet: asking it takes two
     /// calls, as long as the rest of an access that hits.
     kinds: Box<[AtomicU8]>,
@@ -65,6 +71,8 @@ impl Counter {
     /// The counter for the set-up that the arguments name.
     pub(crate) fn install<'a>(
         info: &InstallInfo,
+        id: PluginId,
+        register: ResetCallback,
         arguments: impl Iterator<Item = &'a [u8]>,
     ) -> Result<&'static Self, String> {
         let setup = read_setup(&setup_path(arguments)?)?;
@@ -81,7 +89,9 @@ impl Counter {
         let report = setup.report.clone();
         let simulation = Simulation::new(setup).map_err(|error| error.to_string())?;
         let kinds = (0..KINDS).map(|_| AtomicU8::new(0)).collect();
-        let counter = Self { simulation, report, api: info.api, kinds };
+        let listens = Mutex::new(simulation.listens());
+        let counter =
+            Self { simulation, report, api: info.api, id, cpus, register, listens, kinds };
         Ok(COUNTER.get_or_init(|| counter))
     }
 
@@ -100,6 +110,17 @@ impl Counter {
 
     fn try_write_report(&self) -> io::Result<()> {
         std::fs::write(&self.report, serde_json::to_vec(&self.simulation.report())?)
+    }
+
+    /// Has QEMU translate everything again if accesses begin or cease to matter.
+    fn follow(&self) {
+        let mut listens = self.listens.lock().unwrap_or_else(PoisonError::into_inner);
+        // Read under the lock: the last one to take it sees the last change.
+        let now = self.simulation.listens();
+        if std::mem::replace(&mut *listens, now) != now {
+            // SAFETY: the callback only registers others, which is what it is for.
+            unsafe { qemu::qemu_plugin_reset(self.id, self.register) };
+        }
     }
 
     #[inline]
@@ -219,6 +240,7 @@ pub(crate) extern "C" fn marked(cpu: c_uint, marker: *mut c_void) {
         counter.write_report();
         qemu::end_process(1);
     }
+    counter.follow();
 }
 
 /// A marker as a number, for [`marked`].

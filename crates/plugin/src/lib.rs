@@ -60,16 +60,25 @@ unsafe extern "C" fn qemu_plugin_install(
         .map(|index| unsafe { CStr::from_ptr(*arguments.add(index)) });
     // SAFETY: QEMU's description lives during this call.
     let info = unsafe { &*info };
-    match Counter::install(info, arguments.map(CStr::to_bytes)) {
-        Ok(counter) => {
-            translate::register(id);
-            finish::register(id, counter);
+    match Counter::install(info, id, register, arguments.map(CStr::to_bytes)) {
+        Ok(_) => {
+            register(id);
             0
         }
         Err(message) => {
             say(&message);
             1
         }
+    }
+}
+
+/// Registers the callbacks, at first and after each reset.
+extern "C" fn register(id: PluginId) {
+    if let Some(counter) = Counter::get() {
+        // SAFETY: QEMU installs plugins before any vCPU runs, and calls this after a reset while none does.
+        unsafe { qemu::forget_callbacks(counter.cpus) };
+        translate::register(id);
+        finish::register(id, counter);
     }
 }
 

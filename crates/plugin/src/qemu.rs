@@ -47,6 +47,8 @@ pub(crate) type TranslationCallback = extern "C" fn(PluginId, *mut TranslationBl
 pub(crate) type RunCallback = extern "C" fn(c_uint, *mut c_void);
 /// An access was made: number of the vCPU, kind of access, virtual address, what was given.
 pub(crate) type AccessCallback = extern "C" fn(c_uint, u32, u64, *mut c_void);
+/// All callbacks are gone and all translated blocks are discarded.
+pub(crate) type ResetCallback = extern "C" fn(PluginId);
 /// QEMU ends.
 pub(crate) type ExitCallback = extern "C" fn(PluginId, *mut c_void);
 
@@ -55,6 +57,9 @@ unsafe extern "C" {
         id: PluginId,
         callback: TranslationCallback,
     );
+    /// Once no vCPU runs, removes all callbacks, discards all blocks and calls `callback`. Nothing happens if such a
+    /// request is already waiting.
+    pub(crate) fn qemu_plugin_reset(id: PluginId, callback: ResetCallback);
     pub(crate) fn qemu_plugin_register_atexit_cb(
         id: PluginId,
         callback: ExitCallback,
@@ -105,8 +110,41 @@ unsafe extern "C" {
 
 /// Whether the emulator that loads the plugin has a function of this name.
 pub(crate) fn has(name: &std::ffi::CStr) -> bool {
+    function(name).is_some()
+}
+
+/// The address of one of the emulator's functions, by its name.
+fn function(name: &std::ffi::CStr) -> Option<std::ptr::NonNull<c_void>> {
     // SAFETY: a null handle is the default search order (RTLD_DEFAULT); the name ends with a zero.
-    !unsafe { dlsym(std::ptr::null_mut(), name.as_ptr()) }.is_null()
+    std::ptr::NonNull::new(unsafe { dlsym(std::ptr::null_mut(), name.as_ptr()) })
+}
+
+/// Clears what vCPUs remember of the callbacks of their last blocks, which are gone. Before 8.0, QEMU forgets to do so
+/// where a block ends within an instruction, such as `rep movsb`, and calls what is not there any more. Newer versions
+/// need nothing, and have not both of these functions.
+///
+/// # Safety
+/// No vCPU runs, as in a [`ResetCallback`].
+pub(crate) unsafe fn forget_callbacks(cpus: usize) {
+    type GetCpu = extern "C" fn(c_int) -> *mut c_void;
+    type Disable = extern "C" fn(*mut c_void);
+    let get = function(c"qemu_get_cpu");
+    let (Some(get), Some(disable)) = (get, function(c"qemu_plugin_disable_mem_helpers")) else {
+        return;
+    };
+    // SAFETY: these are the types of the functions of these names, since QEMU 4.2.
+    let (get, disable) = unsafe {
+        (
+            std::mem::transmute::<*mut c_void, GetCpu>(get.as_ptr()),
+            std::mem::transmute::<*mut c_void, Disable>(disable.as_ptr()),
+        )
+    };
+    for number in 0..cpus {
+        let cpu = get(number as c_int);
+        if !cpu.is_null() {
+            disable(cpu);
+        }
+    }
 }
 
 /// Ends QEMU on the spot. `exit` would run its own clean-up, which waits for the very vCPU that asks.

@@ -15,7 +15,8 @@ pub(crate) fn register(id: PluginId) {
     unsafe { qemu::qemu_plugin_register_vcpu_tb_trans_cb(id, translated) };
 }
 
-/// A block is translated: instruments blocks of user space and ignores the kernel's.
+/// A block is translated: instruments blocks of user space and ignores the kernel's. While accesses do not matter only
+/// those with a marker are instrumented: the access that it announces follows in the same block.
 extern "C" fn translated(_: PluginId, block: *mut TranslationBlock) {
     let Some(counter) = Counter::get() else { return };
     // SAFETY: QEMU's block lives during this call; its instructions are numbered from 0.
@@ -24,6 +25,13 @@ extern "C" fn translated(_: PluginId, block: *mut TranslationBlock) {
             return;
         }
         let count = qemu::qemu_plugin_tb_n_insns(block);
+        let is_marker = |index| {
+            let instruction = qemu::qemu_plugin_tb_get_insn(block, index);
+            Marker::decode(&qemu::bytes(instruction, counter.api)).is_some()
+        };
+        if !counter.simulation.listens() && !(0..count).any(is_marker) {
+            return;
+        }
         let mut uncounted = Some(count);
         for index in 0..count {
             instrument(qemu::qemu_plugin_tb_get_insn(block, index), counter, &mut uncounted);

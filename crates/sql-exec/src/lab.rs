@@ -1,6 +1,6 @@
 //! Marks queries for the lab's counter: while one runs, the region of the process's number is open.
 
-use atoll_store::table::lab_number;
+use atoll_store::table::lab_region;
 
 /// A query under way: the region is open until this is dropped.
 pub struct QueryRegion(());
@@ -8,13 +8,13 @@ pub struct QueryRegion(());
 impl QueryRegion {
     /// Opens the region.
     pub fn begins() -> Self {
-        lab_number().inspect(|number| atoll_marker::open(*number));
+        lab_region().inspect(|number| atoll_marker::open(*number));
         Self(())
     }
 }
 
 impl Drop for QueryRegion {
     fn drop(&mut self) {
-        lab_number().inspect(|number| atoll_marker::close(*number));
+        lab_region().inspect(|number| atoll_marker::close(*number));
     }
 }

@@ -20,6 +20,7 @@ Runs in full what `make test` samples; without PART all of it, which takes about
   soak           1000 clients of a server that is killed, for 30 minutes
   clients        projects of real clients
   differential   random queries against DuckDB, for 10 minutes
+  lab            systems and engines on the papers' machines
 
 The outcome of each part is written to docs/deep-tests.md with its day and commit; parts that did not run keep theirs.";
 
@@ -33,7 +34,7 @@ struct Part {
     run: fn(&Path) -> Result<ExitCode>,
 }
 
-const PARTS: [Part; 6] = [
+const PARTS: [Part; 7] = [
     Part { name: "forms", what: "the SQL suite in all its forms", run: all_forms },
     Part {
         name: "variants",
@@ -56,6 +57,7 @@ const PARTS: [Part; 6] = [
         what: "random queries against DuckDB",
         run: |root| differential::run(root, &["--minutes", "10"]),
     },
+    Part { name: "lab", what: "systems and engines on the papers' machines", run: lab },
 ];
 
 /// Runs the parts that `arguments` name, or all, also after one that fails, and records each outcome as it comes.
@@ -114,12 +116,24 @@ fn page(before: &str, ran: &Part, row: &str) -> Result<String> {
 
 /// Runs the tests of the suite over all of its files.
 fn all_forms(root: &Path) -> Result<ExitCode> {
-    let status = cargo()
-        .args(["test", "--release", "--locked", "-p", "atoll-sql", "--test", "it", "--", "logic::"])
-        .env("ATOLL_DEEP", "1")
-        .current_dir(root)
-        .status()
-        .context("cannot run cargo")?;
+    let tests = ["test", "--release", "--locked", "-p", "atoll-sql", "--test", "it", "--"];
+    succeeds(cargo().args(tests).arg("logic::").env("ATOLL_DEEP", "1").current_dir(root))
+}
+
+/// Runs the tests that boot the papers' machines.
+fn lab(root: &Path) -> Result<ExitCode> {
+    // Guests run the programs that are next to the benchmark's, and the counter is there too.
+    let built = succeeds(cargo().args(["build", "--release", "--locked"]).current_dir(root))?;
+    if built != ExitCode::SUCCESS {
+        return Ok(built);
+    }
+    let tests = ["test", "--release", "--locked", "-p", "atoll-bench", "--test", "it", "--"];
+    let one_by_one = ["--ignored", "--test-threads=1", "lab::"];
+    succeeds(cargo().args(tests).args(one_by_one).current_dir(root))
+}
+
+fn succeeds(command: &mut Command) -> Result<ExitCode> {
+    let status = command.status().context("cannot run cargo")?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -32,6 +32,8 @@ pub(super) struct DbmsWork {
     /// Seconds before the clock starts.
     pub(super) warmup: f64,
     pub(super) seconds: f64,
+    /// Number of texts that each client runs, without a warm-up, whatever time they take.
+    pub(super) statements: Option<u32>,
 }
 
 /// What a client runs.
@@ -188,13 +190,18 @@ struct Client<'a, C> {
 
 impl<C: DbmsClient> Client<'_, C> {
     fn run(mut self) -> Result<(ClientWork, Vec<Option<Check>>)> {
-        self.repeat(self.work.warmup)?;
-        let done = self.repeat(self.work.seconds)?;
+        let done = match self.work.statements {
+            Some(statements) => self.repeat(0.0, statements.into())?,
+            None => {
+                self.repeat(self.work.warmup, 1)?;
+                self.repeat(self.work.seconds, 1)?
+            }
+        };
         Ok((done, self.checks))
     }
 
-    /// Runs texts for some seconds, at least one.
-    fn repeat(&mut self, seconds: f64) -> Result<ClientWork> {
+    /// Runs texts for some seconds, at least so many.
+    fn repeat(&mut self, seconds: f64, least: u64) -> Result<ClientWork> {
         let time = Duration::from_secs_f64(seconds);
         let start = Instant::now();
         let (mut count, mut count_early) = (0, 0);
@@ -206,7 +213,7 @@ impl<C: DbmsClient> Client<'_, C> {
             let elapsed = start.elapsed();
             count += 1;
             count_early += u64::from(elapsed < time / 2);
-            if elapsed >= time {
+            if elapsed >= time && count >= least {
                 let (seconds, repeats) = (elapsed.as_secs_f64(), self.repeats);
                 return Ok(ClientWork { count, count_early, seconds, repeats });
             }
@@ -286,7 +293,24 @@ mod tests {
 
     fn work() -> DbmsWork {
         let texts = ["a", "b"].map(|it| ClientText::Query(it.to_owned())).to_vec();
-        DbmsWork { texts, own: 2, clients: 3, beside: 0, warmup: 0.0, seconds: 0.01 }
+        DbmsWork {
+            texts,
+            own: 2,
+            clients: 3,
+            beside: 0,
+            warmup: 0.0,
+            seconds: 0.01,
+            statements: None,
+        }
+    }
+
+    #[test]
+    fn clients_run_a_number_of_statements_whatever_time_they_take() {
+        let done = AtomicU64::new(0);
+        let work = DbmsWork { statements: Some(5), ..work() };
+        let outcome = drive(|| Ok(Fake { done: &done, turns: u64::MAX }), &work, None).unwrap();
+        assert_eq!(outcome.clients.iter().map(|it| it.count).collect::<Vec<_>>(), [5, 5, 5]);
+        assert_eq!((done.load(Ordering::Relaxed), DbmsOutcome::drift(&[outcome])), (15, None));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
@@ -23,18 +24,34 @@ pub(super) struct DbmsData {
 }
 
 impl DbmsData {
-    /// Generates all files.
-    pub(super) fn make(
-        directory: &Path,
-        plan: &DbmsPlan,
-        patience: std::time::Duration,
-    ) -> Result<Self> {
+    /// TPC-H's files, which were generated before.
+    pub(super) fn made(directory: &Path) -> Self {
+        Self { directory: directory.to_owned(), pgbench_scale: None }
+    }
+
+    /// Where they are.
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Generates all files of a run.
+    pub(super) fn make(directory: &Path, plan: &DbmsPlan, patience: Duration) -> Result<Self> {
         let pgbench_scale = plan.has_pgbench().then_some(plan.pgbench_scale);
+        Self::generate(directory, plan.scale_factor, pgbench_scale, patience)
+    }
+
+    /// Generates TPC-H's files, and with a scale pgbench's.
+    pub(super) fn generate(
+        directory: &Path,
+        scale_factor: f64,
+        pgbench_scale: Option<u32>,
+        patience: Duration,
+    ) -> Result<Self> {
         let data = Self { directory: directory.join("data"), pgbench_scale };
         fs::create_dir(&data.directory).context("cannot make the directory of the data")?;
         let mut command = own_command()?;
         command.args(["worker", "--engine", "generator", "--threads", "1", "--data"]);
-        command.arg(&data.directory).arg("--scale-factor").arg(plan.scale_factor.to_string());
+        command.arg(&data.directory).arg("--scale-factor").arg(scale_factor.to_string());
         SqlEngine::start("generator", &mut command, patience)?.wait()?;
         let runtime =
             Builder::new_current_thread().enable_all().build().context("tokio's thread")?;

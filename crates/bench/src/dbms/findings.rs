@@ -58,8 +58,7 @@ pub(super) fn findings(report: &DbmsReport) -> Vec<Finding> {
             all.push(finding(says, system.name(), decision));
         }
     }
-    let counters =
-        "it needs counters of caches and links; 'atoll lab run --count' has the emulator's";
+    let counters = "it needs counters of caches and links; '--reproduce kiefer' has the lab's";
     all.extend(COUNTED.map(|says| finding(says, "all", Err(counters.to_owned()))));
     all
 }
@@ -67,12 +66,15 @@ pub(super) fn findings(report: &DbmsReport) -> Vec<Finding> {
 fn decidable(report: &DbmsReport) -> Result<(), String> {
     match (report.is_lab, report.plan.nodes) {
         (true, _) => Err("times in the lab are the emulator's".to_owned()),
-        (_, 0 | 1) => Err("this machine has one node".to_owned()),
+        (_, 0 | 1) => {
+            Err("this machine has one node; '--reproduce kiefer' has the paper's in the lab"
+                .to_owned())
+        }
         _ => Ok(()),
     }
 }
 
-fn finding(says: &str, system: &str, decision: Decision) -> Finding {
+pub(super) fn finding(says: &str, system: &str, decision: Decision) -> Finding {
     let (verdict, because) = Verdict::from_decision(decision);
     Finding { says: says.to_owned(), system: system.to_owned(), verdict, because }
 }

@@ -98,6 +98,7 @@ impl Starting<'_> {
                 .keep(),
             python: self.python.map(Path::to_owned),
             patience: self.patience,
+            lab: self.plan.lab_number(system, arm),
             mask: self.mask,
         };
         open_for_all(&options.directory)?;

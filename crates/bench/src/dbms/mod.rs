@@ -17,6 +17,7 @@
 //! | `rounds` | running them, one after the other |
 //! | `setup` | systems that are fetched |
 //! | `published`, `findings` | the paper's figures and statements, and whether ours agree |
+//! | `reproduce` | the paper's machines in the lab, and what was counted there |
 //! | `report`, `tables`, `plot` | the results, as tables and as pictures |
 
 mod arm;
@@ -32,6 +33,7 @@ mod plot;
 mod published;
 mod query;
 mod report;
+mod reproduce;
 mod rounds;
 mod schema;
 mod setup;
@@ -57,6 +59,7 @@ use arm::DbmsArm;
 use plan::DbmsPlan;
 use query::{DbmsQuery, QuerySet};
 use report::DbmsReport;
+use reproduce::Paper;
 use system::SystemName;
 
 pub(crate) use worker::{DbmsWorkerArgs, serve as serve_worker};
@@ -73,6 +76,7 @@ Examples:
   atoll bench dbms --queries q1,q6 --beside pgbench --pgbench-scale 20
   atoll bench dbms --arms aligned,'migrating(100)' --samples 8
   atoll bench dbms --results dbms-results --resume  goes on where a run was stopped
+  atoll bench dbms --reproduce kiefer               the paper's machines in the lab, counted
 
 A system that is missing is named with what installs it, and the others go on. On a machine of one node all arms are
 the same; 'atoll lab run --machine westmere-ex-4' has the paper's four.";
@@ -129,6 +133,10 @@ pub(crate) struct DbmsArgs {
     /// Seconds before the clock starts [default: half of --seconds]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     warmup: Option<f64>,
+    /// Statements of each client, instead of --seconds
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000),
+          conflicts_with_all = ["seconds", "warmup", "samples"])]
+    statements: Option<u32>,
     /// Runs of each, on instances that are started and loaded again, the arms in turn
     #[arg(long, value_name = "N", default_value_t = 3,
           value_parser = clap::value_parser!(u32).range(1..=100))]
@@ -139,6 +147,9 @@ pub(crate) struct DbmsArgs {
     /// Directory in which data and databases are created and removed [default: that of temporary files]
     #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
     directory: Option<PathBuf>,
+    /// Directory with TPC-H's files: the host's, in the lab
+    #[arg(long, hide = true)]
+    data: Option<PathBuf>,
     /// Directory of the results of each case
     #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath,
           default_value = "dbms-results")]
@@ -152,6 +163,11 @@ pub(crate) struct DbmsArgs {
     /// Longest time, in seconds, that a load or a query may take
     #[arg(long, value_name = "SECONDS", default_value_t = 3600.0, value_parser = seconds)]
     timeout: f64,
+    /// Boot the paper's machines in the lab, with settings of its own, and count what --systems do [default: atoll]
+    #[arg(long, value_name = "PAPER", value_enum, conflicts_with_all = ["arms", "queries", "instances", "scale_factor",
+          "clients", "skew", "beside", "pgbench_scale", "samples", "seconds", "warmup", "statements", "repetitions",
+          "resume"])]
+    reproduce: Option<Paper>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -167,6 +183,13 @@ enum DbmsSetup {
 pub(crate) fn run(args: &DbmsArgs) -> Result<(), CommandError> {
     if let Some(DbmsSetup::Setup(setup)) = &args.setup {
         return setup::run(setup);
+    }
+    if let Some(Paper::Kiefer) = args.reproduce {
+        return reproduce::run(args);
+    }
+    if args.statements.is_some() && args.arms.iter().any(|arm| arm.moves_every().is_some()) {
+        let message = "migrating(N) moves threads over time; leave --statements out";
+        return Err(CommandError::with(Exit::Usage, message));
     }
     let outputs = args.output.outputs(true)?;
     let machine = Machine::discover().context("this machine cannot be described")?;

@@ -45,6 +45,8 @@ pub(super) struct DbmsPlan {
     pub(super) samples: u32,
     pub(super) warmup: f64,
     pub(super) seconds: f64,
+    /// Statements of each client; `None` if seconds count.
+    pub(super) statements: Option<u32>,
     pub(super) repetitions: u32,
     pub(super) seed: u64,
     /// Nodes with memory.
@@ -60,6 +62,10 @@ impl DbmsPlan {
             }
             false => unique(args.systems.iter().copied()),
         };
+        let (warmup, seconds) = match args.statements {
+            Some(_) => (0.0, 0.0),
+            None => (args.warmup.unwrap_or(args.seconds / 2.0), args.seconds),
+        };
         let sets = args.queries.iter().flat_map(|QuerySet(queries)| queries.iter().copied());
         Self {
             machine: machine.name.clone(),
@@ -73,8 +79,9 @@ impl DbmsPlan {
             beside: args.beside,
             pgbench_scale: args.pgbench_scale,
             samples: args.samples,
-            warmup: args.warmup.unwrap_or(args.seconds / 2.0),
-            seconds: args.seconds,
+            warmup,
+            seconds,
+            statements: args.statements,
             repetitions: args.repetitions,
             seed: args.seed,
             nodes: machine.nodes_with_memory().count(),
@@ -104,6 +111,15 @@ impl DbmsPlan {
                 move |query: &DbmsQuery| DbmsCase { system, arm: arm.clone(), run, query: *query };
             self.queries.iter().map(case)
         })
+    }
+
+    /// The number that the lab's counter knows the instances of a system under an arm by: the region of their clients,
+    /// and the tag of Atoll's tables. 1 is that of all other processes.
+    pub(super) fn lab_number(&self, system: SystemName, arm: &str) -> Option<u8> {
+        let system = self.systems.iter().position(|it| *it == system)?;
+        let arm = self.arms.iter().position(|it| it == arm)?;
+        let number = u8::try_from(system * self.arms.len() + arm + 2).ok()?;
+        (number < atoll_marker::REGIONS).then_some(number)
     }
 
     /// Seconds that a case is expected to take, its part of the load included.

@@ -185,16 +185,19 @@ impl DbmsReport {
     }
 
     fn noted(&self) -> Vec<String> {
-        let DbmsPlan { instances, scale_factor, clients, warmup, seconds, .. } = &self.plan;
+        let DbmsPlan { instances, scale_factor, clients, warmup, seconds, statements, .. } =
+            &self.plan;
+        let work = match statements {
+            Some(statements) => format!("{statements} statements of each client for each query"),
+            None => format!("{seconds} s for each query after {warmup} s"),
+        };
         let clients =
             clients.map_or("as many clients as cpus".to_owned(), |n| format!("{n} clients"));
         let mut notes = vec![
             format!(
                 "instances: {instances}, each with TPC-H at scale factor {scale_factor} and {clients}"
             ),
-            format!(
-                "{seconds} s for each query after {warmup} s, without think time; throughputs are summed"
-            ),
+            format!("{work}, without think time; throughputs are summed"),
         ];
         if self.plan.skew > 1 {
             notes.push(format!("the first instance has {} times these clients", self.plan.skew));
@@ -414,6 +417,7 @@ pub(super) mod tests {
             samples: 0,
             warmup: 0.5,
             seconds: 1.0,
+            statements: None,
             repetitions: 3,
             seed: 1,
             nodes,

@@ -69,7 +69,8 @@ pub(super) fn run(
         let is_there = |case: &DbmsCase| !missing.contains_key(&case.system);
         let groups: Vec<Vec<DbmsCase>> =
             plan.cases().filter(is_there).map(|case| vec![case]).collect();
-        let mut trials = DbmsTrials { starting, stop, instances, data: None, running: None };
+        let data = args.data.as_deref().map(DbmsData::made);
+        let mut trials = DbmsTrials { starting, stop, instances, data, running: None };
         let TrialOutcome { results, is_stopped } = run_groups(&mut trials, &groups, &kept, stop)?;
         Ok(DbmsRun { results, missing, is_stopped })
     })
@@ -225,6 +226,7 @@ impl QueryTexts {
             beside,
             warmup: plan.warmup,
             seconds: plan.seconds,
+            statements: plan.statements,
         }
     }
 }
@@ -246,7 +248,11 @@ fn measured(
         answer.first = answer.first.or(Some(result).filter(|_| is_kept));
     }
     let arm = case.arm.parse().map_err(anyhow::Error::msg)?;
-    let (outcomes, seen) = at_once(instances, &texts, plan, machine, arm)?;
+    let region = plan.lab_number(case.system, &case.arm);
+    let (outcomes, seen) = match plan.statements {
+        Some(_) => counted(instances, &texts, plan, machine, region)?,
+        None => at_once(instances, &texts, plan, machine, arm)?,
+    };
     answer.checks = vec![None; texts.own.len() + texts.beside.len()];
     for (number, (outcome, mut seen)) in outcomes.iter().zip(seen).enumerate() {
         merge(&mut answer.checks, &outcome.checks).with_context(|| format!("instance {number}"))?;
@@ -282,6 +288,32 @@ fn load(instances: &mut [DbmsInstance], data: &DbmsData) -> Result<()> {
         let loads: Vec<_> = instances.iter_mut().map(|it| scope.spawn(move || load(it))).collect();
         loads.into_iter().try_for_each(|it| it.join().map_err(|_| anyhow!("a load panicked"))?)
     })
+}
+
+/// Runs a number of statements of all clients, in a region of the lab's counter. The placement is read back before:
+/// statements may be over soon, and reading would count.
+fn counted(
+    instances: &mut [DbmsInstance],
+    texts: &QueryTexts,
+    plan: &DbmsPlan,
+    machine: &Machine,
+    region: Option<u8>,
+) -> Result<(Vec<DbmsOutcome>, Vec<InstanceSeen>)> {
+    let seen = instances.iter().map(|it| it.seat.seen(machine)).collect();
+    region.inspect(|number| atoll_marker::open(*number));
+    let outcomes = thread::scope(|scope| {
+        let run = |it: &'_ mut DbmsInstance| {
+            let work = texts.work(it.seat.clients, plan);
+            it.engine.run(&work)
+        };
+        let running: Vec<_> = instances.iter_mut().map(|it| scope.spawn(move || run(it))).collect();
+        let ended = |it: thread::ScopedJoinHandle<'_, Result<DbmsOutcome>>| {
+            it.join().map_err(|_| anyhow!("an instance panicked"))?
+        };
+        running.into_iter().map(ended).collect::<Result<Vec<_>>>()
+    });
+    region.inspect(|number| atoll_marker::close(*number));
+    Ok((outcomes?, seen))
 }
 
 /// Runs the clients of all instances; meanwhile moves their threads, where the arm does so, and reads the placement back.

@@ -57,6 +57,8 @@ pub(super) struct InstanceOptions {
     /// The Python that has embedded systems.
     pub(super) python: Option<PathBuf>,
     pub(super) patience: Duration,
+    /// Its number in the lab.
+    pub(super) lab: Option<u8>,
     /// Signals that its processes start with blocked.
     pub(super) mask: SignalMask,
 }

@@ -219,7 +219,7 @@ impl View<'_> {
 
     fn needs_nodes(&self) -> Result<(), String> {
         match self.report.plan.nodes {
-            0 | 1 => Err("this machine has one node".to_owned()),
+            0 | 1 => Err("this machine has one node; symas-8 in the lab has eight".to_owned()),
             _ => Ok(()),
         }
     }

@@ -228,6 +228,22 @@ fn cache() -> Option<PathBuf> {
 }
 
 #[test]
+fn clients_run_a_number_of_statements() {
+    let home = tempfile::tempdir().unwrap();
+    let what =
+        ["dbms", "--systems", "atoll,sqlite", "--arms", "default", "--queries", "q6,point-reads"];
+    let size =
+        ["--scale-factor", "0.01", "--clients", "2", "--instances", "2", "--repetitions", "1"];
+    let work = ["--statements", "3", "--directory", ".", "--json"];
+    let run = bench_in(home.path(), &[&what[..], &size, &work].concat()).json();
+    let results = list(&run["details"], "results");
+    assert_eq!(results.len(), 4, "{run}");
+    for result in results {
+        assert_eq!(result["answer"]["count"], 2 * 2 * 3, "{result}");
+    }
+}
+
+#[test]
 fn tables_and_pictures_stand_beside_the_published_figures() {
     let home = tempfile::tempdir().unwrap();
     let output = ["--repetitions", "3", "-o", "a.md", "-o", "a.svg"];
@@ -297,6 +313,16 @@ fn what_cannot_be_had_names_itself_and_flags_are_checked() {
         (["--beside", "tpcb"], "pgbench"),
         (["--scale-factor", "0"], "0.001"),
         (["--instances", "none"], "nodes or domains"),
+        (["--reproduce", "unknown"], "kiefer"),
+    ] {
+        let said = bench_in(home.path(), &[&["dbms"][..], &flags].concat()).failed(2);
+        assert!(said.contains(message), "{said}");
+    }
+    for (flags, message) in [
+        (["--statements", "2", "--arms", "migrating(5)"], "leave --statements out"),
+        (["--statements", "2", "--seconds", "1"], "cannot be used with"),
+        (["--reproduce", "kiefer", "--arms", "default"], "cannot be used with"),
+        (["--reproduce", "kiefer", "--systems", "clickhouse"], "does not run in the lab"),
     ] {
         let said = bench_in(home.path(), &[&["dbms"][..], &flags].concat()).failed(2);
         assert!(said.contains(message), "{said}");

@@ -5,6 +5,7 @@ mod dbms;
 mod elastic;
 mod help;
 mod kv;
+mod lab;
 mod placement;
 mod primitives;
 mod scan;

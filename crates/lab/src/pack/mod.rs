@@ -30,6 +30,7 @@ use std::path::{Path, PathBuf};
 use atoll_topology::Bytes;
 
 use crate::{Installation, LabError, RunRequest};
+use runtime::Runtime;
 use tree::PackTree;
 
 /// Archive and contents are in low memory at the same time for a while.
@@ -75,7 +76,7 @@ pub(crate) fn pack(
     tree.add_text(Path::new("/etc/hosts"), 0o644, HOSTS.into());
     tree.add(&request.directory)?;
     for path in &request.with {
-        tree.add_all(&request.directory.join(path))?;
+        add_with(&request.directory.join(path), &mut tree)?;
     }
     add_command(request, &mut tree)?;
     add_shell(&mut tree);
@@ -86,6 +87,19 @@ pub(crate) fn pack(
     let archive = unnamed_file()?;
     tree.write(BufWriter::with_capacity(1 << 20, &archive))?;
     Ok(Packed { archive, files: Bytes(bytes), notes: tree.into_notes() })
+}
+
+/// A file or directory with all that is in it. Python and Java come with their standard library: a program may start
+/// them.
+fn add_with(path: &Path, tree: &mut PackTree) -> Result<(), LabError> {
+    match runtime::detect(path) {
+        Some(Runtime { program, library, left_out }) => {
+            tree.add_all_but(&library, left_out)?;
+            tree.add_with_libraries(&program)?;
+            tree.add_with_libraries(path).map(|_| ())
+        }
+        None => tree.add_all(path),
+    }
 }
 
 /// A file that has no name and is gone when it is closed, in `$TMPDIR` or `/tmp`.
@@ -129,11 +143,12 @@ fn read(path: &Path) -> Result<Vec<u8>, LabError> {
     Ok(bytes)
 }
 
-/// The small tools next to this program if present, otherwise this program: both have the
-/// command that calibrates.
+/// The small tools next to this program if present, otherwise `atoll`: both have the command that calibrates, which
+/// `atoll-bench` lacks.
 fn agent() -> std::io::Result<PathBuf> {
     let own = env::current_exe()?;
-    Ok(Some(own.with_file_name(AGENT)).filter(|tools| tools.is_file()).unwrap_or(own))
+    let mut agents = [AGENT, "atoll"].into_iter().map(|name| own.with_file_name(name));
+    Ok(agents.find(|agent| agent.is_file()).unwrap_or(own))
 }
 
 /// The program, with those of its arguments that name files.

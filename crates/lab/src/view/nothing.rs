@@ -17,7 +17,7 @@ pub(super) fn why_nothing(record: &RunRecord) -> Option<String> {
         return None;
     }
     Some(match report.setup.counting {
-        Counting::Region if report.regions.is_empty() => {
+        Counting::Region | Counting::Within if report.regions.is_empty() => {
             "Nothing was counted: the program opened no region. Open one around what is to be \
              counted (atoll_marker.h, crate atoll-marker), or count all with --count user."
                 .to_owned()

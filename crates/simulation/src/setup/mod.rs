@@ -24,6 +24,9 @@ pub enum Counting {
     User,
     /// Those made in user space while a region is open.
     Region,
+    /// The same, and nothing else reaches the simulation: outside of regions the guest runs at nearly full speed, and
+    /// the caches keep what the region before left there.
+    Within,
 }
 
 /// Description of the simulated machine.

@@ -158,6 +158,11 @@ impl Simulation {
         Ok(())
     }
 
+    /// Whether accesses that no marker announces matter now. While they do not, they need not be reported.
+    pub fn listens(&self) -> bool {
+        self.setup.counting != Counting::Within || self.ledger() != CountLedger::VOID
+    }
+
     /// The counts so far.
     pub fn report(&self) -> Report {
         let tagged = self.tags.count(&self.ram, self.counters.nodes);
@@ -251,9 +256,13 @@ impl Simulation {
             _ if self.ranges.get().is_none() => CountLedger::VOID,
             (Some(region), _) => CountLedger(region.into()),
             (None, Counting::User) => CountLedger::OUTSIDE,
-            (None, Counting::Region) => CountLedger::VOID,
+            (None, Counting::Region | Counting::Within) => CountLedger::VOID,
         };
-        self.ledger.store(ledger.0, Relaxed);
+        let before = self.ledger.swap(ledger.0, Relaxed);
+        if self.setup.counting == Counting::Within && before == CountLedger::VOID.0 {
+            // Pages may have moved, and cpus run other processes, since the filters learned where lines are.
+            self.cores.iter().for_each(|core| core.lock().forget_all());
+        }
     }
 
     fn ready(&self) -> Result<(), CalibrationError> {

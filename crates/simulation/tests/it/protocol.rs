@@ -181,6 +181,36 @@ fn the_region_opened_last_counts_until_it_is_closed_as_often_as_opened() {
 }
 
 #[test]
+fn counting_within_regions_listens_only_while_one_is_open() {
+    let mut setup = four_nodes();
+    setup.counting = Counting::Within;
+    let guest = Guest::new(setup);
+    let marker = |marker| guest.marker(0, marker).unwrap();
+    assert!(!guest.simulation.listens());
+    marker(Marker::Open(7));
+    assert!(guest.simulation.listens());
+    guest.load(0, 0);
+    marker(Marker::Open(3));
+    marker(Marker::Close(7));
+    assert!(guest.simulation.listens(), "region 3 is open");
+    marker(Marker::Close(3));
+    assert!(!guest.simulation.listens());
+    // A tag needs no region.
+    marker(Marker::Tag(5));
+    guest.load(0, 0);
+    marker(Marker::Open(7));
+    guest.load(0, 8);
+    marker(Marker::Close(7));
+    let report = report(&guest);
+    assert_eq!((report.total.loads[0][0], report.regions[0].opened), (2, 2));
+    let tag = &report.total.tags[0];
+    assert_eq!((tag.tag, tag.pages[0], tag.accesses[0][0]), (5, 1, 1));
+    let caches = &report.total.caches[0];
+    assert_eq!((caches.llc_misses, caches.private.l1), (1, 1), "the caches keep what was there");
+    assert!(Guest::new(four_nodes()).simulation.listens(), "all of user space counts");
+}
+
+#[test]
 fn accesses_to_tagged_pages_are_told_apart_and_the_tag_can_be_taken_away() {
     let guest = Guest::new(four_nodes());
     let page = guest.start(3);

@@ -198,7 +198,7 @@ impl Reference {
     fn count(&mut self, what: impl Fn(&mut Traffic)) {
         match self.open.last() {
             Some(region) => what(self.regions.get_mut(region).expect("was opened")),
-            None if self.setup.counting == Counting::Region => return,
+            None if self.setup.counting != Counting::User => return,
             None => {}
         }
         what(&mut self.total);

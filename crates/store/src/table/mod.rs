@@ -45,7 +45,7 @@ pub use encode::{declared_schema, stored_schema};
 pub use error::TableError;
 pub(crate) use float::canonical_float64;
 pub use float::{canonical, has_floats};
-pub use lab::lab_number;
+pub use lab::lab_region;
 pub(crate) use place::stored_data;
 pub use row::{
     CONDITION_DEPTH_MAX, ComparisonOperator, Key, KeyBuilder, KeyFunction, Row, RowBuilder,

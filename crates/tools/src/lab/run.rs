@@ -67,6 +67,8 @@ enum CountArg {
     User,
     /// While a region is open
     Region,
+    /// While a region is open; outside of regions the guest is hardly slowed down, and caches stand still
+    Within,
 }
 
 impl CountArg {
@@ -75,6 +77,7 @@ impl CountArg {
             Self::Off => None,
             Self::User => Some(Counting::User),
             Self::Region => Some(Counting::Region),
+            Self::Within => Some(Counting::Within),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use atoll_sys::signal;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,9 @@ const SCRIPT: &str = concat!(
     include_str!("../../../rivals/serving.py"),
     include_str!("../../../rivals/dbms_engine.py")
 );
+
+/// Atoll's number in the lab, whose guests set it.
+const LAB: &str = "ATOLL_LAB";
 
 /// A line in.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -74,6 +77,9 @@ impl Embedded {
         command.args(["dbms-worker", "--threads", &options.threads.to_string()]);
         if options.is_placed {
             command.arg("--placed");
+        }
+        if let (Some(number), Some(_)) = (options.lab, std::env::var_os(LAB)) {
+            command.env(LAB, format!("{number},tables"));
         }
         Self::start(SystemName::Atoll, command, &options)
     }
@@ -195,6 +201,42 @@ pub(in crate::dbms) fn is_installed(system: SystemName) -> bool {
         return libraries().is_ok_and(|directory| directory.is_dir());
     }
     environment().is_ok_and(|directory| directory.join(format!("{}.txt", system.name())).is_file())
+}
+
+/// What a guest of the lab needs for systems in Python.
+pub(in crate::dbms) struct PackedPython {
+    pub(in crate::dbms) program: PathBuf,
+    /// Files and directories of its packages.
+    pub(in crate::dbms) packages: Vec<PathBuf>,
+}
+
+/// Python says where it is itself, where the files of DuckDB's package are, and its environment.
+const PYTHON_SAYS: &str = "import os, sys; print(sys.executable)";
+const DUCKDB_SAYS: &str = "; from importlib.metadata import distribution; it = distribution('duckdb'); \
+     names = {file.parts[0] for file in it.files} - {'..'}; \
+     [print(it.locate_file(name)) for name in sorted(names)]; \
+     print(os.path.join(sys.prefix, 'pyvenv.cfg'))";
+
+/// The Python of these systems; `None` if all of them do without.
+///
+/// # Errors
+/// When it is missing, or a package of it.
+pub(in crate::dbms) fn packed_python(
+    systems: &[SystemName],
+    named: Option<&Path>,
+) -> Result<Option<PackedPython>> {
+    let duckdb = systems.contains(&SystemName::Duckdb).then_some(SystemName::Duckdb);
+    let sqlite = systems.contains(&SystemName::Sqlite).then_some(SystemName::Sqlite);
+    let Some(system) = duckdb.or(sqlite) else { return Ok(None) };
+    let program = python(system, named)?;
+    let more = if system == SystemName::Duckdb { DUCKDB_SAYS } else { "" };
+    let said = Command::new(&program).arg("-c").arg([PYTHON_SAYS, more].concat()).output();
+    let said = said.with_context(|| format!("{} does not start", program.display()))?;
+    ensure!(said.status.success(), "{} has no {}", program.display(), system.name());
+    let text = String::from_utf8(said.stdout).context("a path is not UTF-8")?;
+    let mut files = text.lines().map(PathBuf::from).filter(|file| file.exists());
+    let program = files.next().context("Python does not say where it is")?;
+    Ok(Some(PackedPython { program, packages: files.collect() }))
 }
 
 /// The Python that has a system: the one that is named, that of `setup`, or any, for SQLite and MonetDB's libraries.

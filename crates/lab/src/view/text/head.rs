@@ -35,6 +35,7 @@ fn counting(record: &RunRecord) -> &'static str {
     match record.report.setup.counting {
         Counting::User => "all of user space",
         Counting::Region => "open regions in user space",
+        Counting::Within => "open regions in user space, which alone the caches see",
     }
 }
 

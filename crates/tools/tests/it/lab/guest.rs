@@ -55,9 +55,14 @@ impl Printed {
 }
 
 /// Boots a machine that ships, has this program write one JSON document there while its regions are
-/// counted, and returns the document and the record; reports a skip and returns None if nothing can be
+/// counted (`count` is `region` or `within`), and returns the document and the record; reports a skip and returns None if nothing can be
 /// counted.
-pub(super) fn counted(machine: &str, flags: &[&str], command: &[&str]) -> Option<(Value, Value)> {
+pub(super) fn counted(
+    machine: &str,
+    count: &str,
+    flags: &[&str],
+    command: &[&str],
+) -> Option<(Value, Value)> {
     let plugin = Path::new(env!("CARGO_BIN_EXE_atoll-tools")).with_file_name("libatoll_plugin.so");
     let missing = (!plugin.is_file()).then(|| format!("{} is not there", plugin.display()));
     if let Some(obstacle) = obstacle().or(missing) {
@@ -69,7 +74,7 @@ pub(super) fn counted(machine: &str, flags: &[&str], command: &[&str]) -> Option
     let record = home.path().join("record.json").display().to_string();
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let output = guests::boot(|| {
-        lab(&["run", "--machine", machine, "--count", "region", "--timeout", "300s"])
+        lab(&["run", "--machine", machine, "--count", count, "--timeout", "300s"])
             .args(flags)
             .args(["--report", &record, "--", agent])
             .args(command)

@@ -66,7 +66,8 @@ fn assert_about(found: u64, expected: u64, what: &str) {
 
 #[test]
 fn the_ring_loads_all_nodes_alike_in_each_step_and_naive_one_and_migration_stays_near() {
-    let Some((document, record)) = counted("westmere-ex-4", &FLAGS, &COMMAND) else { return };
+    let counted = counted("westmere-ex-4", "region", &FLAGS, &COMMAND);
+    let Some((document, record)) = counted else { return };
     for (step, traffic) in steps(&document, &record, "ring", "pulled").iter().enumerate() {
         for bytes in read(traffic) {
             assert_about(bytes, PIECE, &format!("ring, step {step}, a controller"));
@@ -98,4 +99,22 @@ fn the_ring_loads_all_nodes_alike_in_each_step_and_naive_one_and_migration_stays
         row.and_then(|row| row["local"].as_f64()).expect("a share")
     };
     assert_eq!((local("ring", "pulled"), local("ring", "threads")), (0.25, 1.0));
+}
+
+#[test]
+fn lines_of_tagged_pages_are_counted_if_only_regions_reach_the_counter() {
+    let command = ["bench", "shuffle", "--order", "ring", "--moved", "pulled", "--runs", "1"];
+    let size = ["--coordination", "tight", "--bytes", "16MiB", "--threads", "4"];
+    let command = [&command[..], &size].concat();
+    let Some((document, record)) = counted("westmere-ex-4", "within", &FLAGS, &command) else {
+        return;
+    };
+    for (step, traffic) in steps(&document, &record, "ring", "pulled").iter().enumerate() {
+        for (cpu, row) in tagged_lines(traffic).iter().enumerate() {
+            let pieces: Vec<u64> = row.iter().map(|lines| 64 * lines * 4).collect();
+            assert_about(pieces.iter().sum(), PIECE, &format!("step {step}, cpu {cpu}"));
+            let near = if step == 0 { PIECE } else { 0 };
+            assert_about(pieces[cpu], near, &format!("step {step}, own node {cpu}"));
+        }
+    }
 }
