@@ -29,6 +29,7 @@ use crate::session::statement::command_tag::{missing, with_notices};
 use atoll_sql_common::functions::Functions;
 use atoll_sql_common::names::{relation_name, resolve};
 use atoll_sql_parse::dialect::call;
+use atoll_sql_parse::parse::separate_with_names;
 
 /// Maximum number of expanded calls in a statement: beyond it a macro calls itself.
 const CALLS_MAX: usize = 10_000;
@@ -142,7 +143,10 @@ impl StatementPlanner {
             },
             _ => ControlFlow::Continue(()),
         };
+        let is_expanded = calls.left < CALLS_MAX;
         match visited {
+            // The names of WITH in a macro may be those around it.
+            ControlFlow::Continue(()) if is_expanded => separate_with_names(statement),
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(error) => Err(error),
         }
