@@ -19,6 +19,7 @@ mod dialect;
 mod domains;
 mod numbers;
 mod postgres;
+mod routines;
 mod sequences;
 mod standard;
 mod streams;
@@ -40,6 +41,7 @@ pub use copy::{
 pub use depth::{STACK_SHORT, on_deep_stack, stack_for};
 use dialect::AtollDialect;
 pub use domains::{DomainChange, NOT_NULL};
+pub use routines::{Parameter, Returns, Routine};
 pub use sequences::{ALTERED, NO_OWNER, OF_COLUMN, RENAMED, RESTART, SEQUENCE_NAME};
 pub use streams::{copies_from_stdin, copy_from_file, copy_to_file};
 pub use with_names::separate_with_names;
