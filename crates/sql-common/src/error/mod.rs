@@ -221,7 +221,7 @@ fn refusal_of(error: &DataFusionError) -> Option<&TransactionError> {
 }
 
 /// Returns the detail and the hint of an Atoll error.
-fn beside_of(error: &DataFusionError) -> Option<(Option<&str>, Option<&'static str>)> {
+fn beside_of(error: &DataFusionError) -> Option<(Option<&str>, Option<&str>)> {
     match error {
         DataFusionError::External(error) => state::said_beside(error.as_ref()),
         _ => None,

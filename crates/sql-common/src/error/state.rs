@@ -1,7 +1,10 @@
 //! SQLSTATE: the code by which programs distinguish errors, as in PostgreSQL.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::error::Error;
 use std::fmt;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use atoll_store::database::TransactionError;
 use datafusion::arrow::error::ArrowError;
@@ -96,7 +99,15 @@ states! {
     IO_ERROR = "58030";
     DUPLICATE_FILE = "58P02";
     DATA_CORRUPTED = "XX001";
+    INVALID_FUNCTION_DEFINITION = "42P13";
+    ERROR_IN_ASSIGNMENT = "22005";
+    CASE_NOT_FOUND = "20000";
+    NO_FUNCTION_RETURN = "2F005";
+    STATEMENT_TOO_COMPLEX = "54001";
+    STACKED_DIAGNOSTICS = "0Z002";
     RAISE_EXCEPTION = "P0001";
+    NO_DATA_FOUND = "P0002";
+    TOO_MANY_ROWS = "P0003";
     INTERNAL_ERROR = "XX000";
 }
 
@@ -119,7 +130,7 @@ impl SqlState {
         detail: String,
         help: &'static str,
     ) -> DataFusionError {
-        let (message, detail, help) = (message.into(), Some(detail), Some(help));
+        let (message, detail, help) = (message.into(), Some(detail), Some(help.into()));
         StatedError { state: self, message, violated: None, detail, help }.boxed()
     }
 
@@ -131,6 +142,34 @@ impl SqlState {
     ) -> DataFusionError {
         let (message, violated) = (message.into(), Some(violated));
         StatedError { state: self, message, violated, detail: None, help: None }.boxed()
+    }
+
+    /// Creates an error with this state, and perhaps a detail and a hint.
+    pub fn told(
+        self,
+        message: impl Into<String>,
+        detail: Option<String>,
+        help: Option<String>,
+    ) -> DataFusionError {
+        let (message, help) = (message.into(), help.map(Cow::Owned));
+        StatedError { state: self, message, violated: None, detail, help }.boxed()
+    }
+
+    /// Returns the state with a code, which may be one of a user's program; `None` if the text is not a code.
+    pub fn from_code(code: &str) -> Option<Self> {
+        /// The codes of programs, which stay: there are few.
+        static CODES: LazyLock<Mutex<HashSet<&'static str>>> = LazyLock::new(Mutex::default);
+        let is_code = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_uppercase();
+        if code.len() != 5 || !code.bytes().all(is_code) {
+            return None;
+        }
+        let mut codes = CODES.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = codes.get(code).copied();
+        Some(Self(known.unwrap_or_else(|| {
+            let code: &'static str = String::leak(code.to_owned());
+            codes.insert(code);
+            code
+        })))
     }
 
     /// Creates the error for a table that does not exist.
@@ -292,7 +331,7 @@ struct StatedError {
     /// More about this case.
     detail: Option<String>,
     /// What to do next.
-    help: Option<&'static str>,
+    help: Option<Cow<'static, str>>,
 }
 
 impl StatedError {
@@ -304,9 +343,9 @@ impl StatedError {
 /// Returns the detail and the hint of an error.
 pub(super) fn said_beside<'e>(
     error: &'e (dyn Error + 'static),
-) -> Option<(Option<&'e str>, Option<&'static str>)> {
+) -> Option<(Option<&'e str>, Option<&'e str>)> {
     let stated = error.downcast_ref::<StatedError>()?;
-    Some((stated.detail.as_deref(), stated.help))
+    Some((stated.detail.as_deref(), stated.help.as_deref()))
 }
 
 /// Returns the constraint that an error violates.

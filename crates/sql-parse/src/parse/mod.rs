@@ -19,9 +19,11 @@ mod dialect;
 mod domains;
 mod numbers;
 mod postgres;
+mod routines;
 mod sequences;
 mod standard;
 mod streams;
+mod with_names;
 
 use datafusion::common::{DataFusionError, Result, plan_datafusion_err, plan_err};
 use datafusion::execution::SessionState;
@@ -39,8 +41,10 @@ pub use copy::{
 pub use depth::{STACK_SHORT, on_deep_stack, stack_for};
 use dialect::AtollDialect;
 pub use domains::{DomainChange, NOT_NULL};
+pub use routines::{Parameter, Returns, Routine};
 pub use sequences::{ALTERED, NO_OWNER, OF_COLUMN, RENAMED, RESTART, SEQUENCE_NAME};
 pub use streams::{copies_from_stdin, copy_from_file, copy_to_file};
+pub use with_names::separate_with_names;
 
 /// Parses one statement in the session's dialect.
 pub fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
@@ -62,6 +66,7 @@ pub fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
     if let Some(mut copy) = copy::parse(&mut parser.parser)? {
         crate::dialect::name_columns(&mut copy, names);
         numbers::rewrite(&mut copy, sql);
+        separate_with_names(&mut copy)?;
         clauses::apply(&mut copy, state)?;
         return Ok(copy);
     }
@@ -81,6 +86,7 @@ pub fn parse(sql: &str, state: &SessionState) -> Result<Parsed> {
     };
     crate::dialect::name_columns(&mut statement, names);
     numbers::rewrite(&mut statement, sql);
+    separate_with_names(&mut statement)?;
     clauses::apply(&mut statement, state)?;
     Ok(statement)
 }

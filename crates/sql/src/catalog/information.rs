@@ -44,7 +44,7 @@ const ATOLL_COLUMNS: &str = "atoll_columns";
 const VIEWS: &str = "views";
 
 /// Those that DataFusion fills.
-const OF_DATAFUSION: [&str; 4] = ["parameters", "routines", "schemata", "tables"];
+const OF_DATAFUSION: [&str; 3] = ["parameters", "schemata", "tables"];
 
 /// The schema over the names of one moment.
 #[derive(Debug)]

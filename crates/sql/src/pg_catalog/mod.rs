@@ -17,6 +17,7 @@ mod listed_functions;
 mod objects;
 mod oid;
 mod rewritten_functions;
+mod routine_texts;
 mod rows;
 mod sequence;
 mod table;

@@ -59,6 +59,7 @@ use atoll_sql_files::spill::Spill;
 use cache::plan_cache::PlanCache;
 use cache::prepared::PreparedStatements;
 use cache::text_scope::SessionScope;
+use plan::routine_calls::RoutineDepth;
 use settings::variables::Variables;
 use transaction::SessionTransaction;
 
@@ -87,6 +88,8 @@ pub struct Session {
     /// Its advisory locks, which end with it.
     advisory: Arc<AdvisoryHolder>,
     listener: Arc<Listener>,
+    /// How many functions run inside one another.
+    routines: Arc<RoutineDepth>,
     watch: StatementWatch,
     #[expect(dead_code, reason = "temporary tables end with it")]
     temporary: Arc<TemporaryTables>,
@@ -176,6 +179,7 @@ impl Session {
             identity,
             advisory,
             listener,
+            routines: Arc::default(),
             watch,
             temporary,
         })

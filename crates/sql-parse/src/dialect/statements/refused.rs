@@ -4,9 +4,6 @@ use datafusion::common::{DataFusionError, Result};
 
 use crate::syntax::Tokens;
 
-const NO_PROCEDURES: &str = "CREATE MACRO f(x) AS …, or AS TABLE SELECT …, names an expression or a query, and the client \
-                             program does the rest";
-
 const NO_EXTENSIONS: &str = "there are none to load: Parquet, CSV, JSON and Arrow files and the functions that \\df lists are built in";
 const CURSORS: &str =
     "results are streamed row by row; clients of a server can declare cursors in a transaction";
@@ -27,8 +24,6 @@ const REFUSED: &[(&[&str], &str)] = &[
     (&["CREATE", "RULE"], "use views, and write to their tables"),
     (&["CREATE", "EXTENSION"], NO_EXTENSIONS),
     (&["DROP", "EXTENSION"], NO_EXTENSIONS),
-    (&["CALL"], NO_PROCEDURES),
-    (&["CREATE", "PROCEDURE"], NO_PROCEDURES),
     (&["CREATE", "AGGREGATE"], "CREATE MACRO f(x) AS … can combine the aggregates that \\df lists"),
     (&["CREATE", "OPERATOR"], "call a function, or a macro: CREATE MACRO f(a, b) AS …"),
     (&["CREATE", "CAST"], "call a function, or a macro: CREATE MACRO f(a) AS …"),
@@ -88,12 +83,6 @@ pub(crate) fn refuse_statement(tokens: &Tokens) -> Result<()> {
     if let Some((words, instead)) = found {
         return Err(refused(&words.join(" "), instead));
     }
-    let is_written = || (at..tokens.len()).any(|at| tokens.is_any(at, &["RETURNS", "LANGUAGE"]));
-    if begins(&["CREATE", "FUNCTION"]) && is_written() {
-        let instead =
-            "CREATE MACRO f(x) AS x + 1, or AS TABLE SELECT …, names an expression or a query";
-        return Err(refused("CREATE FUNCTION … LANGUAGE", instead));
-    }
     Ok(())
 }
 
@@ -115,10 +104,8 @@ mod tests {
     #[test]
     fn statements_are_recognised_by_their_first_words() {
         for sql in [
-            "CALL f(1)",
             "create or replace trigger x",
-            "CREATE TEMP FUNCTION f(a INT) RETURNS INT AS 'x' LANGUAGE sql",
-            "/* a */ CREATE PROCEDURE p() AS $$ BEGIN END $$",
+            "/* a */ CREATE AGGREGATE a(int) (sfunc = f)",
             "LOCK TABLE t",
         ] {
             let told = told(sql).unwrap_or_default();

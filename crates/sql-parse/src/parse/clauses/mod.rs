@@ -150,6 +150,9 @@ impl Clauses<'_> {
         self.queries += 1;
         let no_changes = if self.queries == 1 { self.no_changes } else { Some(NOT_AT_TOP) };
         query::check_changes(query, no_changes)?;
+        if self.queries == 1 && no_changes.is_none() {
+            query::order_distinct(query);
+        }
         dialect::rewrite_query(query)?;
         match query.body.as_ref() {
             SetExpr::Select(select) => self.windows.enter(&select.named_window),

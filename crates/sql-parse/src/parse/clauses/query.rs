@@ -4,7 +4,10 @@ use crate::dialect::{self, settle_recursive};
 use atoll_sql_common::error::SqlState;
 use datafusion::common::{Result, plan_err};
 use datafusion::execution::SessionState;
-use datafusion::sql::sqlparser::ast::{Expr, LimitClause, PipeOperator, Query, SetExpr, Value};
+use datafusion::sql::sqlparser::ast::{
+    Distinct, Expr, LimitClause, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, PipeOperator,
+    Query, SetExpr, Value,
+};
 
 use super::{recursive, refuse};
 
@@ -55,6 +58,17 @@ pub(super) fn check(query: &mut Query, locks: bool, state: &SessionState) -> Res
         }
     }
     if with.recursive { recursive::check(with, state) } else { Ok(()) }
+}
+
+/// The rows of a statement with DISTINCT ON come in the order of its keys, as in PostgreSQL, which sorts by them. Tools
+/// rely on it.
+pub(super) fn order_distinct(query: &mut Query) {
+    let SetExpr::Select(select) = query.body.as_ref() else { return };
+    let Some(Distinct::On(keys)) = &select.distinct else { return };
+    let options = OrderByOptions { asc: None, nulls_first: None };
+    let key = |expr: &Expr| OrderByExpr { expr: expr.clone(), options, with_fill: None };
+    let kind = OrderByKind::Expressions(keys.iter().map(key).collect());
+    query.order_by.get_or_insert(OrderBy { kind, interpolate: None });
 }
 
 /// `LIMIT '1'` is `LIMIT 1`: a text literal takes the type of its context.

@@ -75,6 +75,7 @@ pub(super) fn fill(table: &PgTable, session: &dyn Session, rows: &mut Rows) {
         "referential_constraints" => information::references(&objects(), rows),
         "constraint_column_usage" => information::constraint_columns(&objects(), rows),
         "check_constraints" => information::checks(&objects(), rows),
+        "routines" => types::routines(&objects(), rows),
         "domains" => domains::information(&objects(), rows),
         "domain_constraints" => domains::constraint_names(&objects(), rows),
         "sequences" => information::sequences(&objects(), rows),

@@ -13,10 +13,13 @@ use crate::pg_catalog::functions::function_names;
 use crate::pg_catalog::listed_functions;
 use crate::pg_catalog::objects::PgObjects;
 use crate::pg_catalog::oid::{OWNER, Oid, OidSpace, PG_CATALOG};
-use crate::pg_catalog::rows::Rows;
+use crate::pg_catalog::routine_texts::{ANY, mode, result_oid, result_type, type_oid};
+use crate::pg_catalog::rows::{Datum, Rows};
 use crate::role::rights::{Owned, is_temporary_entry};
+use atoll_sql_common::names::CATALOG;
 use atoll_sql_common::pg_type::TYPES;
 use atoll_sql_common::user_type::{EnumType, enum_array_oid};
+use atoll_sql_parse::parse::Routine;
 
 /// The functions that read and write arrays, by which clients recognize array types.
 pub(in crate::pg_catalog) const ARRAY_FUNCTIONS: [(&str, Oid); 4] =
@@ -224,13 +227,88 @@ pub(super) fn functions(objects: &PgObjects, session: &dyn Session, rows: &mut R
     }
     for (at, relation) in objects.version.relations() {
         let Some(schema) = objects.schemas.get(&at.schema) else { continue };
-        if let Relation::External(_) = relation
+        if let Relation::External(text) = relation
             && !is_temporary_entry(at)
         {
             let oid = OidSpace::Function.named(*schema, &at.name);
-            function(oid, &at.name, *schema, "f", 0, rows);
+            match Routine::parse(&text.sql) {
+                Ok(Some(of)) => {
+                    let owner = role_oid(&objects.owner(&Owned::Relation(at.clone())));
+                    routine((oid, *schema, owner), &of, rows);
+                }
+                _ => function(oid, &at.name, *schema, "f", 0, rows),
+            }
         }
     }
+}
+
+/// The rows of `information_schema.routines`: the database's own functions and procedures.
+pub(super) fn routines(objects: &PgObjects, rows: &mut Rows) {
+    for (at, relation) in objects.version.relations() {
+        let Some(schema) = objects.schemas.get(&at.schema) else { continue };
+        let Relation::External(text) = relation else { continue };
+        let Ok(Some(of)) = Routine::parse(&text.sql) else { continue };
+        let (name, oid) = (of.own_name(), OidSpace::Function.named(*schema, &at.name));
+        let data_type = if of.is_procedure { None } else { Some(result_type(&of)) };
+        let is_own = data_type.is_some() && result_oid(&of) == ANY;
+        let data_type = if is_own { Some("USER-DEFINED".to_owned()) } else { data_type };
+        rows.add([
+            ("specific_catalog", CATALOG.into()),
+            ("specific_schema", at.schema.as_ref().into()),
+            ("specific_name", format!("{name}_{oid}").into()),
+            ("routine_catalog", CATALOG.into()),
+            ("routine_schema", at.schema.as_ref().into()),
+            ("routine_name", name.into()),
+            ("routine_type", if of.is_procedure { "PROCEDURE" } else { "FUNCTION" }.into()),
+            ("data_type", data_type.map_or(Datum::Null, Into::into)),
+            ("routine_body", "EXTERNAL".into()),
+            ("routine_definition", of.body.clone().into()),
+            ("external_language", if of.is_block { "PLPGSQL" } else { "SQL" }.into()),
+            ("parameter_style", "GENERAL".into()),
+            ("is_deterministic", if of.is_immutable { "YES" } else { "NO" }.into()),
+            ("sql_data_access", "MODIFIES".into()),
+            ("schema_level_routine", "YES".into()),
+            ("max_dynamic_result_sets", 0_i64.into()),
+            ("security_type", "INVOKER".into()),
+        ]);
+    }
+}
+
+/// The row of a function or procedure.
+fn routine((oid, schema, owner): (Oid, Oid, Oid), of: &Routine, rows: &mut Rows) {
+    let types = of.inputs().map(|it| type_oid(&it.of)).collect();
+    let has_modes = of.outputs().next().is_some();
+    let has_names = of.parameters.iter().any(|it| it.name.is_some());
+    let all = of.parameters.iter().map(|it| type_oid(&it.of).into()).collect();
+    let modes = of.parameters.iter().map(|it| mode(it).into()).collect();
+    let names = of.parameters.iter().map(|it| it.name.clone().unwrap_or_default().into());
+    let names = names.collect();
+    let only = |is_there: bool, list| if is_there { Datum::List(list) } else { Datum::Null };
+    let volatility = match (of.is_immutable, of.is_volatile) {
+        (true, _) => "i",
+        (_, true) => "v",
+        _ => "s",
+    };
+    rows.add([
+        ("oid", oid.into()),
+        ("proname", of.own_name().into()),
+        ("pronamespace", schema.into()),
+        ("proowner", owner.into()),
+        ("prolang", if of.is_block { PLPGSQL } else { SQL }.into()),
+        ("prokind", if of.is_procedure { "p" } else { "f" }.into()),
+        ("proisstrict", of.is_strict.into()),
+        ("proretset", of.returns_set().into()),
+        ("provolatile", volatility.into()),
+        ("proparallel", "u".into()),
+        ("pronargs", of.inputs().count().into()),
+        ("pronargdefaults", of.inputs().filter(|it| it.default.is_some()).count().into()),
+        ("prorettype", result_oid(of).into()),
+        ("proargtypes", types),
+        ("proallargtypes", only(has_modes, all)),
+        ("proargmodes", only(has_modes, modes)),
+        ("proargnames", only(has_names, names)),
+        ("prosrc", of.body.clone().into()),
+    ]);
 }
 
 fn function(oid: Oid, name: &str, schema: Oid, kind: &str, count: usize, rows: &mut Rows) {
@@ -253,9 +331,10 @@ fn function(oid: Oid, name: &str, schema: Oid, kind: &str, count: usize, rows: &
 /// Languages of functions.
 const INTERNAL: Oid = 12;
 const SQL: Oid = 14;
+const PLPGSQL: Oid = 13700;
 
 pub(super) fn languages(rows: &mut Rows) {
-    for (oid, name) in [(INTERNAL, "internal"), (SQL, "sql")] {
+    for (oid, name) in [(INTERNAL, "internal"), (SQL, "sql"), (PLPGSQL, "plpgsql")] {
         rows.add([("oid", oid.into()), ("lanname", name.into()), ("lanowner", OWNER.into())]);
     }
 }

@@ -11,8 +11,10 @@ use crate::pg_catalog::contents::definition_of_check;
 use crate::pg_catalog::definition;
 use crate::pg_catalog::objects::PgRelation;
 use crate::pg_catalog::oid::OidSpace;
+use crate::pg_catalog::routine_texts;
 use crate::role::rights::Owned;
 use atoll_sql_common::error::SqlState;
+use atoll_sql_parse::parse::Routine;
 
 pub(super) static ENTRIES: &[Entry] = &[
     entry("pg_get_expr", &[2, 3], Text, 1, expression),
@@ -23,9 +25,9 @@ pub(super) static ENTRIES: &[Entry] = &[
     entry("pg_get_triggerdef", &[1, 2], Text, 1, nothing),
     entry("pg_get_partkeydef", &[1], Text, 1, nothing),
     entry("pg_get_statisticsobjdef_columns", &[1], Text, 1, nothing),
-    entry("pg_get_function_arguments", &[1], Text, 1, macro_arguments),
-    entry("pg_get_function_identity_arguments", &[1], Text, 1, macro_arguments),
-    entry("pg_get_function_result", &[1], Text, 1, nothing),
+    entry("pg_get_function_arguments", &[1], Text, 1, arguments),
+    entry("pg_get_function_identity_arguments", &[1], Text, 1, identity_arguments),
+    entry("pg_get_function_result", &[1], Text, 1, routine_result),
     entry("pg_get_function_sqlbody", &[1], Text, 1, nothing),
     entry("pg_get_functiondef", &[1], Text, 1, macro_text),
     entry("pg_get_serial_sequence", &[2], Text, 2, serial_sequence),
@@ -102,6 +104,28 @@ fn macro_of(call: &Call<'_>) -> Option<(String, String)> {
 
 fn macro_text(call: &Call<'_>) -> Result<ScalarValue> {
     text(macro_of(call).map(|(_, sql)| sql))
+}
+
+fn routine_of(call: &Call<'_>) -> Option<Routine> {
+    Routine::parse(&macro_of(call)?.1).ok()?
+}
+
+fn routine_result(call: &Call<'_>) -> Result<ScalarValue> {
+    text(routine_of(call).and_then(|routine| routine_texts::result(&routine)))
+}
+
+fn arguments(call: &Call<'_>) -> Result<ScalarValue> {
+    match routine_of(call) {
+        Some(routine) => text(Some(routine_texts::arguments(&routine, true))),
+        None => macro_arguments(call),
+    }
+}
+
+fn identity_arguments(call: &Call<'_>) -> Result<ScalarValue> {
+    match routine_of(call) {
+        Some(routine) => text(Some(routine_texts::arguments(&routine, false))),
+        None => macro_arguments(call),
+    }
 }
 
 /// The text between the parentheses after a macro's name.

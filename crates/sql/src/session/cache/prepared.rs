@@ -303,7 +303,7 @@ fn is_write(ast: &Ast) -> bool {
         Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_) | Ast::Merge(_) | Ast::Truncate(_) => true,
         Ast::CreateTable(_) | Ast::CreateView(_) | Ast::CreateSchema { .. } => true,
         Ast::CreateSequence { .. } | Ast::AlterTable(_) | Ast::Drop { .. } => true,
-        Ast::CreateMacro { .. } | Ast::DropFunction(_) => true,
+        Ast::CreateMacro { .. } | Ast::DropFunction(_) | Ast::DropProcedure { .. } => true,
         Ast::CreateType { .. } | Ast::AlterType(_) => true,
         Ast::CreateDomain(_) | Ast::DropDomain(_) => true,
         _ => false,

@@ -1,6 +1,7 @@
 //! CREATE SCHEMA; DROP of tables, views and schemas; TRUNCATE of several tables.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use atoll_store::database::{CatalogChange, RelationName};
 use datafusion::catalog::TableProvider;
@@ -173,7 +174,8 @@ impl Session {
         for table in &truncate.table_names {
             let one = Truncate { table_names: vec![table.clone()], ..truncate.clone() };
             let statement = Parsed::Statement(Box::new(Ast::Truncate(one)));
-            let statement = ParsedStatement { statement, placement: None };
+            let statement =
+                ParsedStatement { statement, placement: None, relations: Arc::default() };
             Box::pin(self.run_in(&within, &statement, None, sql)).await?;
         }
         Ok(())

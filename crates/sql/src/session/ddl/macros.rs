@@ -19,7 +19,7 @@ use datafusion::execution::SessionState;
 use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, MacroArg,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, FunctionDesc, Ident, MacroArg,
     MacroDefinition, ObjectName, Query, SelectItem, Statement as Ast, TableFactor, Value, VisitMut,
     VisitorMut,
 };
@@ -29,6 +29,7 @@ use crate::session::statement::command_tag::{missing, with_notices};
 use atoll_sql_common::functions::Functions;
 use atoll_sql_common::names::{relation_name, resolve};
 use atoll_sql_parse::dialect::call;
+use atoll_sql_parse::parse::{Routine, separate_with_names};
 
 /// Maximum number of expanded calls in a statement: beyond it a macro calls itself.
 const CALLS_MAX: usize = 10_000;
@@ -74,27 +75,42 @@ impl StatementPlanner {
                 Ok(Some("CREATE MACRO".into()))
             }
             Ast::DropFunction(drop) => {
-                let mut passed = Vec::new();
-                for function in &drop.func_desc {
-                    let at = self.macro_name(&self.state, &function.name)?;
-                    match self.names.macro_text(&at) {
-                        Some(_) => self.define(CatalogChange::Drop { name: at }).await?,
-                        None if drop.if_exists => {
-                            passed.push(missing("function", &function.name));
-                        }
-                        None => {
-                            return stated_err!(
-                                UNDEFINED_FUNCTION,
-                                "macro '{}' does not exist",
-                                function.name
-                            );
-                        }
-                    }
-                }
-                Ok(Some(with_notices("DROP MACRO", &passed)))
+                let tag = self.drop_routines(&drop.func_desc, drop.if_exists, false).await?;
+                Ok(Some(tag))
+            }
+            Ast::DropProcedure { if_exists, proc_desc, .. } => {
+                Ok(Some(self.drop_routines(proc_desc, *if_exists, true).await?))
             }
             _ => Ok(None),
         }
+    }
+
+    /// DROP FUNCTION, DROP MACRO and DROP PROCEDURE; the tag.
+    async fn drop_routines(
+        &self,
+        named: &[FunctionDesc],
+        if_exists: bool,
+        is_procedure: bool,
+    ) -> Result<Cow<'static, str>> {
+        let kind = if is_procedure { "procedure" } else { "function" };
+        let mut tag = if is_procedure { "DROP PROCEDURE" } else { "DROP FUNCTION" };
+        let mut passed = Vec::new();
+        for routine in named {
+            let at = self.macro_name(&self.state, &routine.name)?;
+            match self.names.macro_text(&at) {
+                Some(text) if self.is_dropped(&text, routine, is_procedure)? => {
+                    if Routine::parse(&text)?.is_none() {
+                        tag = "DROP MACRO";
+                    }
+                    self.define(CatalogChange::Drop { name: at }).await?;
+                }
+                _ if if_exists => passed.push(missing(kind, &routine.name)),
+                _ => {
+                    return stated_err!(UNDEFINED_FUNCTION, "{kind} {routine} does not exist");
+                }
+            }
+        }
+        Ok(with_notices(tag, &passed))
     }
 
     fn check_macro(&self, name: &ObjectName, args: &[MacroArg]) -> Result<()> {
@@ -119,7 +135,11 @@ impl StatementPlanner {
     }
 
     /// The name of a macro under some settings: those of the view that calls it.
-    fn macro_name(&self, state: &SessionState, name: &ObjectName) -> Result<RelationName> {
+    pub(in crate::session) fn macro_name(
+        &self,
+        state: &SessionState,
+        name: &ObjectName,
+    ) -> Result<RelationName> {
         Ok(relation_name(&resolve(state, macro_reference(state, name)?)))
     }
 
@@ -142,7 +162,10 @@ impl StatementPlanner {
             },
             _ => ControlFlow::Continue(()),
         };
+        let is_expanded = calls.left < CALLS_MAX;
         match visited {
+            // The names of WITH in a macro may be those around it.
+            ControlFlow::Continue(()) if is_expanded => separate_with_names(statement),
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(error) => Err(error),
         }
@@ -164,7 +187,7 @@ pub(in crate::session) fn macro_reference(
     })
 }
 
-fn is_builtin(state: &SessionState, name: &str) -> bool {
+pub(in crate::session) fn is_builtin(state: &SessionState, name: &str) -> bool {
     let functions = Functions::for_session(state);
     functions.has_scalar(name)
         || functions.aggregate(name).is_some()
@@ -182,16 +205,22 @@ struct Calls<'a> {
 }
 
 impl Calls<'_> {
-    /// The parameters and the body of the macro with a name.
-    fn found(&mut self, name: &ObjectName) -> Result<Option<(Vec<MacroArg>, MacroDefinition)>> {
-        let Ok(at) = self.planner.macro_name(self.state, name) else { return Ok(None) };
-        let Some(sql) = self.planner.names.macro_text(&at) else { return Ok(None) };
+    /// Counts an expanded call.
+    fn take_one(&mut self, name: &ObjectName) -> Result<()> {
         if self.left == 0 {
             return plan_err!(
                 "macro '{name}' is called more than {CALLS_MAX} times: it calls itself"
             );
         }
         self.left -= 1;
+        Ok(())
+    }
+
+    /// The parameters and the body of the macro with a name.
+    fn found(&mut self, name: &ObjectName) -> Result<Option<(Vec<MacroArg>, MacroDefinition)>> {
+        let Ok(at) = self.planner.macro_name(self.state, name) else { return Ok(None) };
+        let Some(sql) = self.planner.names.macro_text(&at) else { return Ok(None) };
+        self.take_one(name)?;
         let Parsed::Statement(ast) = atoll_sql_parse::parse::parse(&sql, self.state)? else {
             return Ok(None);
         };
@@ -206,6 +235,16 @@ impl Calls<'_> {
     fn expr(&mut self, expr: &mut Expr) -> Result<()> {
         let Expr::Function(Function { name, args, .. }) = expr else { return Ok(()) };
         if is_builtin(self.state, &name.to_string().to_lowercase()) {
+            return Ok(());
+        }
+        if let Some(routine) = self.planner.routine(self.state, name)? {
+            let given = match args {
+                FunctionArguments::List(list) => list.args.as_slice(),
+                _ => &[],
+            };
+            self.take_one(name)?;
+            let value = self.planner.inlined_value(self.state, &routine, given)?;
+            *expr = Expr::Nested(Box::new(value));
             return Ok(());
         }
         let Some((parameters, definition)) = self.found(name)? else { return Ok(()) };
@@ -229,6 +268,12 @@ impl Calls<'_> {
         let TableFactor::Table { name, args: Some(args), alias, .. } = factor else {
             return Ok(());
         };
+        if let Some(routine) = self.planner.routine(self.state, name)? {
+            self.take_one(name)?;
+            let (given, alias) = (args.args.clone(), alias.take());
+            *factor = self.planner.inlined_rows(self.state, &routine, &given, alias)?;
+            return Ok(());
+        }
         let Some((parameters, definition)) = self.found(name)? else { return Ok(()) };
         let MacroDefinition::Table(mut query) = definition else {
             return plan_err!("macro '{name}' gives a value; write SELECT {name}(…)");

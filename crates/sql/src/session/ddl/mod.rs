@@ -13,6 +13,7 @@ pub(super) mod macros;
 pub(super) mod materialized;
 pub(super) mod rights;
 pub(super) mod roles;
+pub(super) mod routines;
 pub(super) mod sequence;
 pub(super) mod statement_reads;
 pub(super) mod table_definition;

@@ -11,6 +11,7 @@ pub(super) mod modifying_with;
 pub(super) mod planner;
 pub(super) mod planning_times;
 pub(super) mod query_planner;
+pub(super) mod routine_calls;
 pub(super) mod rule_parameters;
 pub(super) mod same_names;
 pub(super) mod steps;

@@ -288,7 +288,7 @@ impl Session {
 
 /// Rows as a table; all columns are nullable, whatever their batches say. As in other subqueries, the second column `a`
 /// is `a_1`.
-fn rows_of(schema: &Schema, batches: Vec<RecordBatch>) -> Result<MemTable> {
+pub(in crate::session) fn rows_of(schema: &Schema, batches: Vec<RecordBatch>) -> Result<MemTable> {
     let mut taken = HashSet::new();
     let fields = schema.fields().iter().map(|field| {
         let (shown, mut name) = (field.name(), field.name().clone());

@@ -41,6 +41,7 @@ use crate::session::dml::merge::RowMerge;
 use crate::session::dml::refused_values::check_inserted;
 use crate::session::dml::returning::Returning;
 use crate::session::plan::argument_types::type_arguments;
+use crate::session::plan::routine_calls::RoutineCalls;
 use crate::session::plan::rule_parameters::RuleParameters;
 use crate::session::plan::same_names::BareQualifiers;
 use crate::session::plan::steps::coerced;
@@ -80,6 +81,8 @@ pub(crate) struct StatementPlanner {
     pub(in crate::session) values: Option<ParamValues>,
     /// Parameters outside of its plan.
     pub(in crate::session) rule_parameters: RuleParameters,
+    /// Whether it calls functions that must run before it.
+    pub(in crate::session) routine_calls: RoutineCalls,
 }
 
 impl Session {
@@ -128,7 +131,7 @@ impl Session {
         state.mark_start_execution();
         state.execution_props_mut().query_execution_start_time = Some(transaction_begun);
         let (transaction, database) = (transaction.clone(), self.database().clone());
-        let (values, rule_parameters) = Default::default();
+        let (values, rule_parameters, routine_calls) = Default::default();
         Ok(StatementPlanner {
             state,
             names,
@@ -139,6 +142,7 @@ impl Session {
             user,
             values,
             rule_parameters,
+            routine_calls,
         })
     }
 

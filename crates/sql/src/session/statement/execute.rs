@@ -26,6 +26,7 @@ use crate::session::plan::column_origin::origins_of;
 use crate::session::plan::declared_operands::cast_operands;
 use crate::session::plan::modifying_with;
 use crate::session::plan::planner::StatementPlanner;
+use crate::session::plan::routine_calls::RoutineCalled;
 use crate::session::plan::steps::{cancel_token, plan_physical};
 use crate::session::statement::atoll_statement::AtollStatement;
 use crate::session::statement::command_tag::{StatementTag, ddl_tag, there, with_notices};
@@ -33,6 +34,7 @@ use crate::session::statement::parsed_statement::ParsedStatement;
 use crate::session::statement::query_result::{QueryResult, ResultRows, RunningRows};
 use crate::session::statement::running_query::RunningQuery;
 use crate::session::statement::statement_form::StatementForm;
+use crate::session::statement::utility::UtilityStatement;
 use crate::session::transaction::StatementTransaction;
 use crate::table::StaleStatement;
 use atoll_sql_common::error::{SqlError, SqlState};
@@ -125,6 +127,9 @@ impl Session {
             AtollStatement::Role(statement) => Box::pin(self.run_roles(&statement, sql)).await,
             AtollStatement::Notify(statement) => Box::pin(self.run_notify(statement, sql)).await,
             AtollStatement::Parameter(statement) => Box::pin(self.parameter(statement, sql)).await,
+            AtollStatement::Utility(UtilityStatement::Routine(routine)) => {
+                Ok(QueryResult::done(self.create_routine(&routine, sql).await?.to_owned(), sql))
+            }
             AtollStatement::Utility(_) => not_impl_err!("'{sql}' in DO is not supported"),
         }
     }
@@ -136,6 +141,11 @@ impl Session {
             && let Some(done) = self.control(ast, sql).await?
         {
             return Ok(done);
+        }
+        if let Parsed::Statement(ast) = &statement.statement
+            && let Ast::Call(call) = ast.as_ref()
+        {
+            return self.run_call(call, sql).await;
         }
         let alone = match self.ride_text(&statement.statement, sql).await? {
             TextRide::Done(result) => return Ok(result),
@@ -184,6 +194,10 @@ impl Session {
                     transaction.transaction.undo_announcements(announced);
                     transaction.transaction.lock().await?.undo_parts();
                 }
+                Err(error) if RoutineCalled::is(&error) => {
+                    let given = (values, sql);
+                    return self.run_with_routines(transaction, statement, given, error).await;
+                }
                 result => return result,
             }
         }
@@ -194,7 +208,7 @@ impl Session {
     async fn run_once(
         &self,
         transaction: &StatementTransaction,
-        mut placed: ParsedStatement,
+        placed: ParsedStatement,
         values: Option<&ParamValues>,
         sql: &str,
     ) -> Result<QueryResult> {
@@ -202,6 +216,22 @@ impl Session {
         let writes = locks || self.prepared.writes(&placed.statement);
         let mut planner = self.planner(transaction, writes).await?;
         planner.values = values.cloned();
+        for (name, rows) in placed.relations.iter() {
+            planner.names.hide(name, Arc::clone(rows));
+        }
+        let calls = planner.routine_calls.clone();
+        let done = self.run_planned(planner, (placed, locks, writes), values, sql).await;
+        done.map_err(|error| calls.marked(error))
+    }
+
+    /// Runs a statement by a planner.
+    async fn run_planned(
+        &self,
+        mut planner: StatementPlanner,
+        (mut placed, locks, writes): (ParsedStatement, bool, bool),
+        values: Option<&ParamValues>,
+        sql: &str,
+    ) -> Result<QueryResult> {
         if let Some(done) = self.run_without_plan(&planner, &placed.statement, sql).await? {
             if matches!(&placed.statement, Parsed::Statement(ast) if matches!(**ast, Ast::Drop { .. }))
             {
@@ -508,6 +538,7 @@ impl Session {
         let rows = ResultRows::Running(RunningRows { cancel, batches, driver: Some(driver) });
         let (sql, last, alone, charge) = (sql.into(), None, None, None);
         let tag = StatementTag::rows();
-        Ok(QueryResult { schema, origins, rows, progress, tag, sql, last, alone, charge })
+        let notices = Vec::new();
+        Ok(QueryResult { schema, origins, rows, progress, tag, sql, last, alone, charge, notices })
     }
 }

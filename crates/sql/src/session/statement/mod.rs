@@ -13,6 +13,7 @@ pub(super) mod notify;
 pub(super) mod parsed_statement;
 pub(super) mod pool_statement;
 pub(super) mod query_result;
+pub(super) mod routine_call;
 pub(super) mod running_query;
 pub(super) mod show;
 pub(super) mod split;

@@ -1,5 +1,7 @@
 //! A parsed statement with the placement in its WITH.
 
+use std::sync::Arc;
+
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement as Parsed;
@@ -8,6 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::session::Session;
+use crate::session::statement::routine_call::HiddenRelation;
 use atoll_sql_common::error::stated_err;
 
 /// A parsed statement, and the placement in its WITH.
@@ -15,6 +18,8 @@ use atoll_sql_common::error::stated_err;
 pub(crate) struct ParsedStatement {
     pub(crate) statement: Parsed,
     pub(crate) placement: Option<String>,
+    /// The results of functions that ran before it.
+    pub(crate) relations: Arc<[HiddenRelation]>,
 }
 
 impl Session {
@@ -31,7 +36,7 @@ impl Session {
 pub(crate) fn parse(sql: &str, state: &SessionState) -> Result<ParsedStatement> {
     let mut statement = atoll_sql_parse::parse::parse(sql, state)?;
     let placement = take_placement(&mut statement)?;
-    Ok(ParsedStatement { statement, placement })
+    Ok(ParsedStatement { statement, placement, relations: Arc::default() })
 }
 
 /// Whether an option is about the pages of a PostgreSQL table.

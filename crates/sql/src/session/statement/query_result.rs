@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::session::plan::column_origin::ColumnOrigins;
-use crate::session::statement::command_tag::StatementTag;
+use crate::session::statement::command_tag::{StatementTag, with_notices};
 use crate::shared_scan::{AloneQuery, ScannedRows};
 use atoll_sql_common::error::SqlError;
 use atoll_sql_exec::scan::ScanProgress;
@@ -32,6 +32,8 @@ pub struct QueryResult {
     pub(in crate::session) alone: Option<AloneQuery>,
     /// The memory charged for its rows.
     pub(in crate::session) charge: Option<Arc<MemoryReservation>>,
+    /// The notices of functions, one a line.
+    pub(in crate::session) notices: Vec<String>,
 }
 
 /// The source of a result's batches.
@@ -110,7 +112,7 @@ impl QueryResult {
 
     /// The command tag as in PostgreSQL: `INSERT 0 3`, `CREATE VIEW`. Complete once all batches were read.
     pub fn tag(&self) -> String {
-        self.tag.text()
+        with_notices(&self.tag.text(), &self.notices).into_owned()
     }
 
     /// Whether the tag holds the whole result: for write statements, without rows or with only their number.
@@ -125,6 +127,11 @@ impl QueryResult {
 
     pub(in crate::session) fn tagged(mut self, tag: StatementTag) -> Self {
         self.tag = tag;
+        self
+    }
+
+    pub(in crate::session) fn noting(mut self, notices: Vec<String>) -> Self {
+        self.notices.extend(notices);
         self
     }
 
@@ -148,7 +155,8 @@ impl QueryResult {
         let (rows, progress) = (ResultRows::Ready(rows.into_iter()), ScanProgress::default());
         let (sql, origins, last, alone, charge) = (sql.into(), None, None, None, None);
         let (schema, tag) = (shown(&schema).unwrap_or(schema), StatementTag::rows());
-        Self { schema, origins, rows, progress, tag, sql, last, alone, charge }
+        let notices = Vec::new();
+        Self { schema, origins, rows, progress, tag, sql, last, alone, charge, notices }
     }
 
     /// The token that cancels the query; `None` if it is done.

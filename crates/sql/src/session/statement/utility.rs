@@ -9,6 +9,7 @@
 //! CREATE POOL …, DROP POOL …          cores for a class of statements: `pool.rs`
 //! VACUUM, ANALYZE                     nothing: `vacuum.rs`
 //! DO $$ BEGIN … END $$                statements as one: `block`
+//! CREATE FUNCTION, CREATE PROCEDURE   their texts: `ddl/routines.rs`
 //! LOCK TABLE                          nothing: `lock_table.rs`
 //! PREPARE TRANSACTION, … PREPARED     `two_phase.rs`
 //! REFRESH MATERIALIZED VIEW           the rows of its query: `ddl/materialized.rs`
@@ -37,6 +38,7 @@ use crate::session::two_phase::TwoPhaseStatement;
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::names::SCHEMA;
 use atoll_sql_files::check_files;
+use atoll_sql_parse::parse::Routine;
 use atoll_sql_parse::syntax::{is_at_end, next_word, parser_of};
 
 /// The file that recreates a database.
@@ -54,6 +56,7 @@ pub(in crate::session) enum UtilityStatement {
     SetConstraints(SetConstraints),
     Materialized(MaterializedStatement),
     Do(Block),
+    Routine(Routine),
     TwoPhase(TwoPhaseStatement),
 }
 
@@ -84,6 +87,9 @@ impl UtilityStatement {
         }
         if let Some(block) = Block::parse_do(sql)? {
             return Ok(Some(Self::Do(block)));
+        }
+        if let Some(routine) = Routine::parse(sql)? {
+            return Ok(Some(Self::Routine(routine)));
         }
         let Some(mut parser) = parser_of(sql, &["checkpoint", "backup", "export", "import"]) else {
             return Ok(None);
@@ -156,6 +162,9 @@ impl Session {
             UtilityStatement::Materialized(statement) => self.run_materialized(&statement).await?,
             UtilityStatement::TwoPhase(statement) => self.run_two_phase(&statement).await?,
             UtilityStatement::Do(block) => self.run_do(&block).await?,
+            UtilityStatement::Routine(routine) => {
+                self.create_routine(&routine, sql).await?.to_owned()
+            }
             UtilityStatement::Vacuum(vacuum) => {
                 self.run_vacuum(&vacuum)?;
                 vacuum.tag.to_owned()

@@ -115,6 +115,11 @@ impl Transaction {
         self.options
     }
 
+    /// How many changes it has made.
+    pub fn own_changes(&self) -> usize {
+        self.own.steps().count()
+    }
+
     /// How many locks it holds.
     pub fn lock_count(&self) -> usize {
         self.locks.count()

@@ -217,7 +217,13 @@ impl Session {
         let (names, _) = resolve_table_references(&statement, normalizes)?;
         let tells_rows = !StatementTag::from_statement(&statement).tells_all();
         let locks_rows = locks || LockingQuery::take(&statement)?.is_some();
-        let plan = planner.plan(statement).await?;
+        let plan = match planner.plan(statement.clone()).await {
+            Err(error) if planner.routine_calls.are_noted() => {
+                let described = self.describe_routines(&planner, statement, error).await?;
+                planner.plan(described).await?
+            }
+            planned => planned?,
+        };
         let mut types = types_of(&planner, &plan, declared)?;
         let mut marks = ParameterMarks::from_plan(&plan, types.len())?;
         let has_labels = marks.take_labels(&mut types);
@@ -240,7 +246,8 @@ impl Session {
                 | LogicalPlan::Limit(_)
                 | LogicalPlan::Distinct(_)
         );
-        if locks_rows || has_labels || !may_be || !are_tables(&planner, names)? {
+        let runs_routines = planner.routine_calls.are_noted();
+        if runs_routines || locks_rows || has_labels || !may_be || !are_tables(&planner, names)? {
             return Ok(planned(Shape::Planned));
         }
         let (plan, clock) = ClockCalls::take(plan, types.len())?;

@@ -5,8 +5,9 @@ use datafusion::common::Result;
 use atoll_sql_common::error::SqlState;
 
 /// Names of PostgreSQL (appendix A), with their codes. A code that ends in `000` matches its whole class.
-const CODES: [(&str, &str); 36] = [
+const CODES: [(&str, &str); 41] = [
     ("feature_not_supported", "0A000"),
+    ("case_not_found", "20000"),
     ("cardinality_violation", "21000"),
     ("data_exception", "22000"),
     ("string_data_right_truncation", "22001"),
@@ -41,11 +42,26 @@ const CODES: [(&str, &str); 36] = [
     ("duplicate_schema", "42P06"),
     ("duplicate_table", "42P07"),
     ("lock_not_available", "55P03"),
+    ("query_canceled", "57014"),
+    ("plpgsql_error", "P0000"),
     ("raise_exception", "P0001"),
+    ("no_data_found", "P0002"),
+    ("too_many_rows", "P0003"),
 ];
 
 /// The code of a cancelled statement, which OTHERS leaves to the client.
 const CANCELED: &str = "57014";
+
+/// The code of a named condition.
+pub(super) fn code_of(name: &str) -> Result<String> {
+    match CODES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known)) {
+        Some((_, code)) => Ok((*code).to_owned()),
+        None => {
+            let message = format!("unrecognized exception condition \"{name}\"");
+            Err(SqlState::UNDEFINED_OBJECT.error(message))
+        }
+    }
+}
 
 /// An error that a handler takes.
 #[derive(Debug, PartialEq, Eq)]
@@ -62,13 +78,7 @@ impl Condition {
         if name.eq_ignore_ascii_case("others") {
             return Ok(Self::Others);
         }
-        match CODES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known)) {
-            Some((_, code)) => Self::from_code(code),
-            None => {
-                let message = format!("unrecognized exception condition \"{name}\"");
-                Err(SqlState::UNDEFINED_OBJECT.error(message))
-            }
-        }
+        Self::from_code(&code_of(name)?)
     }
 
     pub(super) fn from_code(code: &str) -> Result<Self> {

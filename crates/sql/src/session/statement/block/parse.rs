@@ -1,47 +1,51 @@
-//! Parses the code of a DO block.
+//! Parses PL/pgSQL: the code of a DO block or of a routine.
 
 use datafusion::common::{Result, not_impl_err};
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use datafusion::sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer};
 
-use super::condition::Condition;
+use super::condition::{Condition, code_of};
 use atoll_sql_common::error::SqlState;
 use atoll_sql_parse::syntax::{is_word, offset};
 
 /// Statements of PL/pgSQL that are not supported, by their first words.
-const REFUSED: [&str; 22] = [
+const REFUSED: [&str; 13] = [
     "assert",
     "call",
-    "case",
     "close",
     "commit",
-    "continue",
-    "declare",
-    "execute",
-    "exit",
     "fetch",
-    "for",
     "foreach",
-    "get",
-    "loop",
     "move",
     "open",
     "release",
-    "return",
     "rollback",
     "savepoint",
     "start",
-    "while",
+    "do",
 ];
 
 /// How deep blocks and IFs nest at most.
 const MAX_DEPTH: usize = 64;
 
-/// `BEGIN … EXCEPTION WHEN … THEN … END`
+/// `DECLARE … BEGIN … EXCEPTION WHEN … THEN … END`
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::session) struct Block {
+    pub(super) label: Option<String>,
+    pub(super) declarations: Vec<Declaration>,
     pub(super) steps: Vec<Step>,
     pub(super) handlers: Vec<Handler>,
+}
+
+/// `a CONSTANT INT NOT NULL := 1`
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Declaration {
+    pub(super) name: String,
+    /// The text of its type.
+    pub(super) of: String,
+    pub(super) is_constant: bool,
+    pub(super) is_not_null: bool,
+    pub(super) default: Option<String>,
 }
 
 /// `WHEN a OR b THEN …`
@@ -51,25 +55,88 @@ pub(super) struct Handler {
     pub(super) steps: Vec<Step>,
 }
 
+/// A variable, or a field of one: `a`, `r.b`, `label.a`.
+pub(super) type Target = Vec<String>;
+
+/// The variables that take the first row of a statement.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct IntoClause {
+    pub(super) is_strict: bool,
+    pub(super) targets: Vec<Target>,
+}
+
+/// A statement whose rows are used.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    Sql(String),
+    /// EXECUTE of the value of an expression, with the values of others as `$1`, ….
+    Dynamic {
+        text: String,
+        using: Vec<String>,
+    },
+}
+
+/// What a loop runs over.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Head {
+    Forever,
+    While(String),
+    Numbers { variable: String, is_reverse: bool, from: String, to: String, by: Option<String> },
+    Rows { targets: Vec<Target>, source: Source },
+}
+
 /// A statement of a block.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// A statement of SQL.
-    Sql(String),
+    Sql {
+        source: Source,
+        into: Option<IntoClause>,
+    },
     /// A query whose rows are discarded.
     Perform(String),
+    Assign {
+        target: Target,
+        value: String,
+    },
     /// The conditions in order, each with its steps, and those of ELSE.
     If {
         branches: Vec<(String, Vec<Step>)>,
         otherwise: Vec<Step>,
     },
+    /// The same, where a case without ELSE must be found.
+    Case {
+        branches: Vec<(String, Vec<Step>)>,
+        otherwise: Option<Vec<Step>>,
+    },
+    Loop {
+        label: Option<String>,
+        head: Head,
+        steps: Vec<Step>,
+    },
+    /// EXIT and CONTINUE.
+    Leave {
+        is_continue: bool,
+        label: Option<String>,
+        when: Option<String>,
+    },
+    Return(Option<String>),
+    ReturnNext(Option<String>),
+    ReturnQuery(Source),
+    /// GET DIAGNOSTICS, of the last statement or of the handled error.
+    Diagnostics {
+        is_stacked: bool,
+        items: Vec<(Target, String)>,
+    },
     Block(Block),
     Raise(Message),
+    /// RAISE of the handled error.
+    Again,
     Null,
 }
 
-/// `RAISE NOTICE 'a % b', x`
-#[derive(Debug, PartialEq, Eq)]
+/// `RAISE NOTICE 'a % b', x USING HINT = 'c'`
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Message {
     /// Whether it is an error, and else a notice.
     pub(super) is_error: bool,
@@ -78,6 +145,10 @@ pub(super) struct Message {
     /// The text around the values of the arguments.
     pub(super) parts: Vec<String>,
     pub(super) arguments: Vec<String>,
+    /// The code of the error, if it is named.
+    pub(super) code: Option<String>,
+    /// The expressions after USING, by the words before them.
+    pub(super) using: Vec<(String, String)>,
 }
 
 impl Block {
@@ -89,12 +160,10 @@ impl Block {
         let tokens = Tokenizer::new(&PostgreSqlDialect {}, code).tokenize_with_location();
         let mut tokens = tokens.map_err(|error| SqlState::SYNTAX_ERROR.error(error.to_string()))?;
         tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
+        let tokens = with_ranges(tokens);
         let mut code = Code { code, tokens, at: 0, depth: 0 };
-        if code.is("declare") {
-            return refused("declare");
-        }
-        code.expect("begin")?;
-        let block = code.block()?;
+        let label = code.label()?;
+        let block = code.whole_block(label)?;
         code.pass_semicolon();
         match code.peek() {
             None => Ok(block),
@@ -135,7 +204,7 @@ impl Code<'_> {
 
     fn unexpected<T>(&self, wanted: &str) -> Result<T> {
         let found = self.peek().map_or("the end".to_owned(), |token| format!("'{token}'"));
-        let message = format!("DO: expected {wanted}, found {found}");
+        let message = format!("PL/pgSQL: expected {wanted}, found {found}");
         Err(SqlState::SYNTAX_ERROR.error(message))
     }
 
@@ -153,9 +222,105 @@ impl Code<'_> {
         }
     }
 
+    /// `<<label>>`
+    fn label(&mut self) -> Result<Option<String>> {
+        let opens = |token: Option<&Token>| matches!(token, Some(Token::ShiftLeft));
+        if !opens(self.peek()) {
+            return Ok(None);
+        }
+        self.at += 1;
+        let name = self.name()?;
+        if self.peek() != Some(&Token::ShiftRight) {
+            return self.unexpected("'>>'");
+        }
+        self.at += 1;
+        Ok(Some(name))
+    }
+
+    fn name(&mut self) -> Result<String> {
+        let Some(Token::Word(word)) = self.peek() else { return self.unexpected("a name") };
+        let name = match word.quote_style {
+            Some(_) => word.value.clone(),
+            None => word.value.to_lowercase(),
+        };
+        self.at += 1;
+        Ok(name)
+    }
+
+    /// A name with fields.
+    fn target(&mut self) -> Result<Target> {
+        let mut parts = vec![self.name()?];
+        while self.passes(&Token::Period) {
+            parts.push(self.name()?);
+        }
+        Ok(parts)
+    }
+
+    fn targets(&mut self) -> Result<Vec<Target>> {
+        let mut targets = vec![self.target()?];
+        while self.passes(&Token::Comma) {
+            targets.push(self.target()?);
+        }
+        Ok(targets)
+    }
+
+    fn passes(&mut self, token: &Token) -> bool {
+        let found = self.peek() == Some(token);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// A block from its DECLARE or BEGIN to its END.
+    fn whole_block(&mut self, label: Option<String>) -> Result<Block> {
+        let mut declarations = Vec::new();
+        while self.take("declare") {
+            while !self.is("begin") && !self.is("declare") {
+                declarations.push(self.declaration()?);
+            }
+        }
+        self.expect("begin")?;
+        let block = self.block()?;
+        self.end_label(label.as_deref())?;
+        Ok(Block { label, declarations, ..block })
+    }
+
+    /// The label after an END.
+    fn end_label(&mut self, label: Option<&str>) -> Result<()> {
+        if !matches!(self.peek(), Some(Token::Word(_))) {
+            return Ok(());
+        }
+        let found = self.name()?;
+        match label == Some(found.as_str()) {
+            true => Ok(()),
+            false => {
+                let message = format!("end label \"{found}\" differs from the block's label");
+                Err(SqlState::SYNTAX_ERROR.error(message))
+            }
+        }
+    }
+
+    fn declaration(&mut self) -> Result<Declaration> {
+        let name = self.name()?;
+        if self.is("alias") || self.is("cursor") || self.is("no") || self.is("scroll") {
+            return refused("cursor or alias in declare");
+        }
+        let is_constant = self.take("constant");
+        let of = self.text_before(&["not", "default", ":=", "="])?;
+        let is_not_null = self.take("not");
+        if is_not_null {
+            self.expect("null")?;
+        }
+        let has_default =
+            self.take("default") || self.passes(&Token::Assignment) || self.passes(&Token::Eq);
+        let default = if has_default { Some(self.text_before(&[])?) } else { None };
+        self.semicolon()?;
+        Ok(Declaration { name, of, is_constant, is_not_null, default })
+    }
+
     /// What follows BEGIN, to its END.
     fn block(&mut self) -> Result<Block> {
-        let mut block = Block { steps: self.steps(&["end", "exception"])?, handlers: vec![] };
+        let steps = self.steps(&["end", "exception"])?;
+        let mut block = Block { steps, ..Block::default() };
         if self.take("exception") {
             while self.take("when") {
                 let mut conditions = vec![self.condition()?];
@@ -189,7 +354,7 @@ impl Code<'_> {
     fn steps(&mut self, ends: &[&str]) -> Result<Vec<Step>> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            let message = format!("DO: blocks nest more than {MAX_DEPTH} deep");
+            let message = format!("PL/pgSQL: blocks nest more than {MAX_DEPTH} deep");
             return Err(SqlState::PROGRAM_LIMIT_EXCEEDED.error(message));
         }
         let mut steps = Vec::new();
@@ -201,24 +366,203 @@ impl Code<'_> {
     }
 
     fn step(&mut self) -> Result<Step> {
+        let label = self.label()?;
+        if let Some(step) = self.labelled(label)? {
+            return Ok(step);
+        }
         if let Some(word) = REFUSED.into_iter().find(|word| self.is(word)) {
             return refused(word);
         }
-        let step = if self.take("begin") {
-            Step::Block(self.block()?)
-        } else if self.take("if") {
+        let step = if self.take("if") {
             self.branches()?
+        } else if self.take("case") {
+            self.case()?
         } else if self.take("null") {
             Step::Null
         } else if self.take("raise") {
-            Step::Raise(self.message()?)
+            self.raise()?
         } else if self.take("perform") {
             Step::Perform(format!("SELECT {}", self.text_before(&[])?))
+        } else if self.is("exit") || self.is("continue") {
+            self.leave()?
+        } else if self.take("return") {
+            self.returned()?
+        } else if self.take("get") {
+            self.diagnostics()?
+        } else if self.take("execute") {
+            self.dynamic()?
         } else {
             self.sql()?
         };
         self.semicolon()?;
         Ok(step)
+    }
+
+    /// A block or a loop, which may have a label.
+    fn labelled(&mut self, label: Option<String>) -> Result<Option<Step>> {
+        let step = if self.is("begin") || self.is("declare") {
+            Step::Block(self.whole_block(label)?)
+        } else if self.is("loop") {
+            self.looped(label, Head::Forever)?
+        } else if self.take("while") {
+            let condition = self.text_before(&["loop"])?;
+            self.looped(label, Head::While(condition))?
+        } else if self.take("for") {
+            let head = self.head()?;
+            self.looped(label, head)?
+        } else if label.is_some() {
+            return self.unexpected("a block or a loop after its label");
+        } else {
+            return Ok(None);
+        };
+        self.semicolon()?;
+        Ok(Some(step))
+    }
+
+    fn looped(&mut self, label: Option<String>, head: Head) -> Result<Step> {
+        self.expect("loop")?;
+        let steps = self.steps(&["end"])?;
+        self.expect("end")?;
+        self.expect("loop")?;
+        self.end_label(label.as_deref())?;
+        Ok(Step::Loop { label, head, steps })
+    }
+
+    /// What follows FOR, to LOOP.
+    fn head(&mut self) -> Result<Head> {
+        let targets = self.targets()?;
+        self.expect("in")?;
+        if self.take("execute") {
+            let source = self.dynamic_source(&["loop"])?;
+            return Ok(Head::Rows { targets, source });
+        }
+        let is_reverse = self.take("reverse");
+        let start = self.at;
+        let text = self.text_before(&["loop", ".."])?;
+        if !self.passes_range() {
+            self.at = start;
+            let text = if is_reverse { text } else { self.text_before(&["loop"])? };
+            return Ok(Head::Rows { targets, source: Source::Sql(text) });
+        }
+        let [variable] = targets.as_slice() else { return self.unexpected("one variable") };
+        let [variable] = variable.as_slice() else { return self.unexpected("one variable") };
+        let (variable, from) = (variable.clone(), text);
+        let to = self.text_before(&["by", "loop"])?;
+        let by = if self.take("by") { Some(self.text_before(&["loop"])?) } else { None };
+        Ok(Head::Numbers { variable, is_reverse, from, to, by })
+    }
+
+    /// Passes `..`.
+    fn passes_range(&mut self) -> bool {
+        let found = self.is_range();
+        self.at += if found { 2 } else { 0 };
+        found
+    }
+
+    fn is_range(&self) -> bool {
+        let is_period =
+            |at: usize| self.tokens.get(at).is_some_and(|token| token.token == Token::Period);
+        is_period(self.at) && is_period(self.at + 1)
+    }
+
+    fn leave(&mut self) -> Result<Step> {
+        let is_continue = self.is("continue");
+        self.at += 1;
+        let is_named = !self.is("when") && matches!(self.peek(), Some(Token::Word(_)));
+        let label = if is_named { Some(self.name()?) } else { None };
+        let when = if self.take("when") { Some(self.text_before(&[])?) } else { None };
+        Ok(Step::Leave { is_continue, label, when })
+    }
+
+    fn returned(&mut self) -> Result<Step> {
+        let is_empty = |code: &Self| code.peek() == Some(&Token::SemiColon);
+        if self.take("next") {
+            let value = if is_empty(self) { None } else { Some(self.text_before(&[])?) };
+            return Ok(Step::ReturnNext(value));
+        }
+        if self.take("query") {
+            return Ok(Step::ReturnQuery(match self.take("execute") {
+                true => self.dynamic_source(&[])?,
+                false => Source::Sql(self.text_before(&[])?),
+            }));
+        }
+        let value = if is_empty(self) { None } else { Some(self.text_before(&[])?) };
+        Ok(Step::Return(value))
+    }
+
+    fn diagnostics(&mut self) -> Result<Step> {
+        let is_stacked = self.take("stacked");
+        if !is_stacked {
+            self.take("current");
+        }
+        self.expect("diagnostics")?;
+        let mut items = Vec::new();
+        loop {
+            let target = self.target()?;
+            if !self.passes(&Token::Eq) && !self.passes(&Token::Assignment) {
+                return self.unexpected("'='");
+            }
+            items.push((target, self.name()?));
+            if !self.passes(&Token::Comma) {
+                return Ok(Step::Diagnostics { is_stacked, items });
+            }
+        }
+    }
+
+    /// What follows EXECUTE.
+    fn dynamic(&mut self) -> Result<Step> {
+        let text = self.text_before(&["into", "using"])?;
+        let mut into = self.into_clause()?;
+        let using = self.using(&["into"])?;
+        if into.is_none() {
+            into = self.into_clause()?;
+        }
+        Ok(Step::Sql { source: Source::Dynamic { text, using }, into })
+    }
+
+    fn dynamic_source(&mut self, ends: &[&str]) -> Result<Source> {
+        let text = self.text_before(&[&["using"], ends].concat())?;
+        let using = self.using(ends)?;
+        Ok(Source::Dynamic { text, using })
+    }
+
+    fn using(&mut self, ends: &[&str]) -> Result<Vec<String>> {
+        let mut values = Vec::new();
+        if self.take("using") {
+            let ends = [&[","], ends].concat();
+            values.push(self.text_before(&ends)?);
+            while self.passes(&Token::Comma) {
+                values.push(self.text_before(&ends)?);
+            }
+        }
+        Ok(values)
+    }
+
+    fn into_clause(&mut self) -> Result<Option<IntoClause>> {
+        if !self.take("into") {
+            return Ok(None);
+        }
+        let is_strict = self.take("strict");
+        Ok(Some(IntoClause { is_strict, targets: self.targets()? }))
+    }
+
+    /// What follows CASE, to END CASE.
+    fn case(&mut self) -> Result<Step> {
+        let value = if self.is("when") { None } else { Some(self.text_before(&["when"])?) };
+        let mut branches = Vec::new();
+        while self.take("when") {
+            let text = self.text_before(&["then"])?;
+            self.expect("then")?;
+            let condition = match &value {
+                Some(value) => format!("({value}) IN ({text})"),
+                None => text,
+            };
+            branches.push((condition, self.steps(&["when", "else", "end"])?));
+        }
+        let otherwise = if self.take("else") { Some(self.steps(&["end"])?) } else { None };
+        self.expect("end")?;
+        self.expect("case")?;
+        Ok(Step::Case { branches, otherwise })
     }
 
     /// What follows IF, to END IF.
@@ -239,41 +583,107 @@ impl Code<'_> {
     }
 
     fn sql(&mut self) -> Result<Step> {
-        let is_assignment =
-            |token: &TokenWithSpan| matches!(token.token, Token::Assignment | Token::Eq);
-        if self.tokens.get(self.at + 1).is_some_and(is_assignment) {
-            return not_impl_err!("variables in DO are not supported");
-        }
-        self.text_before(&[]).map(Step::Sql)
-    }
-
-    fn message(&mut self) -> Result<Message> {
-        let levels = ["debug", "log", "info", "notice", "warning", "exception"];
-        let level = levels.into_iter().find(|level| self.take(level)).unwrap_or("exception");
-        let Some(Token::SingleQuotedString(format)) = self.peek() else {
-            return not_impl_err!("RAISE in DO takes a text: RAISE NOTICE 'a % b', x");
-        };
-        let mut parts = vec![String::new()];
-        let mut characters = format.chars().peekable();
-        while let Some(character) = characters.next() {
-            match character {
-                '%' if characters.next_if_eq(&'%').is_none() => parts.push(String::new()),
-                other => parts.last_mut().into_iter().for_each(|part| part.push(other)),
+        let start = self.at;
+        if matches!(self.peek(), Some(Token::Word(_))) {
+            let target = self.target()?;
+            if self.passes(&Token::Assignment) || self.passes(&Token::Eq) {
+                return Ok(Step::Assign { target, value: self.text_before(&[])? });
+            }
+            if self.peek() == Some(&Token::LBracket) {
+                return not_impl_err!("assignments to elements of arrays are not supported");
             }
         }
-        self.at += 1;
-        let mut arguments = Vec::new();
-        while self.peek() == Some(&Token::Comma) {
+        self.at = start;
+        let whole = self.text_before(&[])?;
+        let end = self.at;
+        let Some(at) = self.into_at(start, end) else {
+            return Ok(Step::Sql { source: Source::Sql(whole), into: None });
+        };
+        self.at = at;
+        let into = self.into_clause()?;
+        let (before, after) = (self.text(start, at), self.text(self.at, end));
+        self.at = end;
+        let sql = format!("{} {}", before.unwrap_or_default(), after.unwrap_or_default());
+        Ok(Step::Sql { source: Source::Sql(sql.trim().to_owned()), into })
+    }
+
+    /// Where the INTO with variables is.
+    fn into_at(&self, start: usize, end: usize) -> Option<usize> {
+        let is = |at: usize, word: &str| {
+            self.tokens.get(at).is_some_and(|token| is_word(&token.token, word))
+        };
+        if !["select", "insert", "update", "delete", "with", "merge", "values"]
+            .into_iter()
+            .any(|word| is(start, word))
+        {
+            return None;
+        }
+        let mut depth = 0_usize;
+        for at in start..end {
+            match self.tokens[at].token {
+                Token::LParen => depth += 1,
+                Token::RParen => depth = depth.saturating_sub(1),
+                _ if depth == 0
+                    && is(at, "into")
+                    && at > start
+                    && !is(at - 1, "insert")
+                    && !is(at - 1, "merge") =>
+                {
+                    return Some(at);
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    fn raise(&mut self) -> Result<Step> {
+        if self.peek() == Some(&Token::SemiColon) {
+            return Ok(Step::Again);
+        }
+        let levels = ["debug", "log", "info", "notice", "warning", "exception"];
+        let level = levels.into_iter().find(|level| self.take(level)).unwrap_or("exception");
+        let mut message = Message {
+            is_error: level == "exception",
+            is_shown: ["info", "notice", "warning"].contains(&level),
+            ..Message::default()
+        };
+        if self.take("sqlstate") {
+            let Some(Token::SingleQuotedString(code)) = self.peek() else {
+                return self.unexpected("a code");
+            };
+            message.code = Some(code.clone());
             self.at += 1;
-            arguments.push(self.text_before(&[","])?);
+        } else if !self.is("using")
+            && let Some(Token::Word(word)) = self.peek()
+        {
+            message.code = Some(code_of(&word.value)?);
+            message.parts = vec![word.value.clone()];
+            self.at += 1;
+        } else if let Some(Token::SingleQuotedString(format)) = self.peek() {
+            message.parts = parts_of(format);
+            self.at += 1;
+            while self.passes(&Token::Comma) {
+                message.arguments.push(self.text_before(&[",", "using"])?);
+            }
+            if message.arguments.len() + 1 != message.parts.len() {
+                let message = "RAISE needs an argument for each % of its text";
+                return Err(SqlState::SYNTAX_ERROR.error(message));
+            }
         }
-        if arguments.len() + 1 != parts.len() {
-            let message = "DO: RAISE needs an argument for each % of its text";
-            return Err(SqlState::SYNTAX_ERROR.error(message));
+        if self.take("using") {
+            loop {
+                let word = self.name()?;
+                if !self.passes(&Token::Eq) && !self.passes(&Token::Assignment) {
+                    return self.unexpected("'='");
+                }
+                message.using.push((word, self.text_before(&[","])?));
+                if !self.passes(&Token::Comma) {
+                    break;
+                }
+            }
         }
-        let (is_error, is_shown) =
-            (level == "exception", ["info", "notice", "warning"].contains(&level));
-        Ok(Message { is_error, is_shown, parts, arguments })
+        Ok(Step::Raise(message))
     }
 
     /// The text from here to a semicolon, or to one of these words outside of parentheses and CASE.
@@ -281,7 +691,10 @@ impl Code<'_> {
         let first = self.at;
         let mut depth = 0_usize;
         while let Some(token) = self.peek() {
-            let is_end = |end: &&str| is_word(token, end) || token.to_string() == **end;
+            let is_end = |end: &&str| match *end {
+                ".." => self.is_range(),
+                end => is_word(token, end) || token.to_string() == end,
+            };
             if *token == Token::SemiColon || depth == 0 && ends.iter().any(is_end) {
                 break;
             }
@@ -294,25 +707,86 @@ impl Code<'_> {
             }
             self.at += 1;
         }
-        let place = |location: Location| offset(self.code, location);
-        let text = match (self.tokens.get(first), self.tokens.get(self.at)) {
-            (Some(from), Some(to)) if first < self.at => place(from.span.start)
-                .zip(place(to.span.start))
-                .and_then(|(from, to)| self.code.get(from..to)),
-            _ => None,
-        };
-        match text {
-            Some(text) => Ok(text.trim_end().to_owned()),
+        match self.text(first, self.at) {
+            Some(text) => Ok(text),
             None => self.unexpected("an expression or a statement, and ';'"),
         }
     }
+
+    /// The text of these tokens, if there are any, and others after them.
+    fn text(&self, first: usize, end: usize) -> Option<String> {
+        let place = |location: Location| offset(self.code, location);
+        let (from, to) = (self.tokens.get(first)?, self.tokens.get(end)?);
+        if first >= end {
+            return None;
+        }
+        let (from, to) = (place(from.span.start)?, place(to.span.start)?);
+        self.code.get(from..to).map(|text| text.trim_end().to_owned())
+    }
+}
+
+/// `1..n`, which the tokenizer reads as `1.` and `.`, and `1..2`, which it reads as `1.` and `.2`, with the points apart.
+fn with_ranges(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let mut split: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        let TokenWithSpan { token, span } = token;
+        let last = split.last_mut().filter(|last| last.span.end == span.start);
+        let follows_point = match last {
+            Some(last) => {
+                let number = match &last.token {
+                    Token::Number(digits, _) => digits.strip_suffix('.').map(str::to_owned),
+                    _ => None,
+                };
+                let is_point = last.token == Token::Period;
+                let begins = match &token {
+                    Token::Period => true,
+                    Token::Number(digits, _) => digits.starts_with('.'),
+                    _ => false,
+                };
+                if let (Some(digits), true) = (number, begins) {
+                    let end = last.span.end;
+                    let middle = Location::new(end.line, end.column.saturating_sub(1));
+                    last.token = Token::Number(digits, false);
+                    last.span.end = middle;
+                    let span = Span::new(middle, end);
+                    split.push(TokenWithSpan { token: Token::Period, span });
+                    true
+                } else {
+                    is_point
+                }
+            }
+            None => false,
+        };
+        match &token {
+            Token::Number(digits, is_long) if follows_point && digits.starts_with('.') => {
+                let middle = Location::new(span.start.line, span.start.column + 1);
+                let point = Span::new(span.start, middle);
+                split.push(TokenWithSpan { token: Token::Period, span: point });
+                let token = Token::Number(digits[1..].to_owned(), *is_long);
+                split.push(TokenWithSpan { token, span: Span::new(middle, span.end) });
+            }
+            _ => split.push(TokenWithSpan { token, span }),
+        }
+    }
+    split
+}
+
+/// The text between the places of arguments.
+fn parts_of(format: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut characters = format.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '%' if characters.next_if_eq(&'%').is_none() => parts.push(String::new()),
+            other => parts.last_mut().into_iter().for_each(|part| part.push(other)),
+        }
+    }
+    parts
 }
 
 fn refused<T>(word: &str) -> Result<T> {
     let word = word.to_uppercase();
-    not_impl_err!(
-        "{word} in DO is not supported; it runs SQL, IF, PERFORM, RAISE, nested blocks and EXCEPTION"
-    )
+    not_impl_err!("{word} in PL/pgSQL is not supported; the client program can do it")
 }
 
 #[cfg(test)]
@@ -320,7 +794,7 @@ mod tests {
     use super::*;
 
     fn sql(text: &str) -> Step {
-        Step::Sql(text.to_owned())
+        Step::Sql { source: Source::Sql(text.to_owned()), into: None }
     }
 
     #[test]
@@ -339,12 +813,14 @@ mod tests {
                 conditions: vec![Condition::from_name("others").expect("known")],
                 steps: vec![Step::Null],
             }],
+            ..Block::default()
         };
         let message = Message {
             is_error: false,
             is_shown: true,
             parts: vec!["ä ".to_owned(), "-%".to_owned()],
             arguments: vec!["f(1, 2)".to_owned()],
+            ..Message::default()
         };
         let branches = Step::If {
             branches: vec![
@@ -366,9 +842,11 @@ mod tests {
             "BEGIN",
             "BEGIN END END",
             "BEGIN DROP TABLE t END",
-            "BEGIN FOR x IN SELECT 1 LOOP NULL; END LOOP; END",
-            "DECLARE x int; BEGIN x := 1; END",
-            "BEGIN x := 1; END",
+            "BEGIN FOR x IN SELECT 1 LOOP NULL; END; END",
+            "BEGIN OPEN c; END",
+            "DECLARE c CURSOR FOR SELECT 1; BEGIN END",
+            "<<a>> BEGIN END b",
+            "BEGIN RAISE nothing_known; END",
             "BEGIN IF a THEN NULL; END",
             "BEGIN EXCEPTION END",
             "BEGIN EXCEPTION WHEN nothing_known THEN NULL; END",

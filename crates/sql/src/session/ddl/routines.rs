@@ -1,0 +1,881 @@
+//! Functions and procedures: their definitions, and functions in SQL in place of their calls.
+//!
+//! ```text
+//! CREATE FUNCTION inc(a INT) RETURNS INT LANGUAGE sql AS 'SELECT a + 1'
+//! SELECT inc(x)          SELECT CAST((CAST(x AS INT) + 1) AS INT)
+//! FROM few(3)            FROM (SELECT … FROM (its query) AS few(…))
+//! ```
+//!
+//! A routine is its text, stored as macros are: under its name followed by `()`. A name has one routine, whatever its
+//! parameters are. Routines that run statements are not replaced: `statement/routine_call.rs` runs them.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use atoll_store::database::{CatalogChange, RelationName, StoredStatement};
+use datafusion::common::{DataFusionError, Result};
+use datafusion::execution::SessionState;
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::sqlparser::ast::{
+    ArgMode, DataType as SqlType, Expr, FunctionArg, FunctionArgExpr, FunctionDesc, Ident,
+    LimitClause, ObjectName, Query, SelectItem, SetExpr, Statement as Ast, TableAlias, TableFactor,
+    Value, Visit, VisitMut, VisitorMut,
+};
+
+use crate::session::Session;
+use crate::session::ddl::macros::{is_builtin, macro_reference};
+use crate::session::dml::change::quoted;
+use crate::session::plan::planner::StatementPlanner;
+use crate::session::plan::steps::is_volatile;
+use crate::session::statement::block::{body_of, query_of_sql};
+use crate::session::statement::parsed_statement::parse;
+use atoll_sql_common::error::{SqlState, stated_err};
+use atoll_sql_common::names::{TEMPORARY, quote_identifier, relation_name};
+use atoll_sql_parse::dialect::{call, folded};
+use atoll_sql_parse::parse::{Returns, Routine};
+use atoll_sql_parse::syntax::{walk_expressions, walk_mut, walk_relations};
+
+impl Session {
+    /// CREATE FUNCTION and CREATE PROCEDURE; the tag.
+    pub(in crate::session) async fn create_routine(
+        &self,
+        routine: &Routine,
+        sql: &str,
+    ) -> Result<&'static str> {
+        let transaction = self.statement_transaction()?;
+        let planner = self.planner(&transaction, true).await?;
+        let created = planner.create_routine(routine, sql).await;
+        if created.is_err() {
+            transaction.fail_settled().await;
+        }
+        transaction.finish(self.database()).await?;
+        created
+    }
+}
+
+impl StatementPlanner {
+    /// CREATE FUNCTION and CREATE PROCEDURE.
+    pub(in crate::session) async fn create_routine(
+        &self,
+        routine: &Routine,
+        sql: &str,
+    ) -> Result<&'static str> {
+        let (name, kind) = (&routine.name, routine.kind());
+        let own = routine.own_name();
+        if is_builtin(&self.state, &own) {
+            return stated_err!(
+                DUPLICATE_FUNCTION,
+                "\"{own}\" is a built-in function; give the {kind} another name"
+            );
+        }
+        let reference = macro_reference(&self.state, name)?;
+        let is_temporary = reference.schema().is_some_and(|schema| schema == TEMPORARY);
+        let at = match is_temporary {
+            true => self.temporary(&reference)?,
+            false => self.resolve_new(reference)?,
+        };
+        let at = relation_name(&at);
+        body_of(routine)?;
+        query_of_sql(routine, &self.state)?;
+        if let Some(before) = self.names.macro_text(&at) {
+            let before = Routine::parse(&before)?;
+            check_replaced(before.as_ref(), routine)?;
+            self.define(CatalogChange::Drop { name: at.clone() }).await?;
+        }
+        self.make_temporary_schema(&at.schema).await?;
+        let schema = self.state.config_options().catalog.default_schema.as_str().into();
+        let sql = sql.trim().trim_end_matches(';').trim_end().into();
+        let statement = Arc::new(StoredStatement { sql, schema, options: "".into() });
+        self.define(CatalogChange::CreateExternal { name: at, statement }).await?;
+        Ok(if routine.is_procedure { "CREATE PROCEDURE" } else { "CREATE FUNCTION" })
+    }
+
+    /// Whether DROP names the routine or macro with this text: by the types of its parameters, if it has any.
+    pub(in crate::session) fn is_dropped(
+        &self,
+        text: &str,
+        named: &FunctionDesc,
+        is_procedure: bool,
+    ) -> Result<bool> {
+        let Some(routine) = Routine::parse(text)? else { return Ok(!is_procedure) };
+        if routine.is_procedure != is_procedure {
+            return Ok(false);
+        }
+        let Some(args) = &named.args else { return Ok(true) };
+        let inputs: Vec<String> = routine.inputs().map(|input| plain_type(&input.of)).collect();
+        let is_in = |mode: &Option<ArgMode>| !matches!(mode, Some(ArgMode::Out));
+        let given = args.iter().filter(|arg| is_in(&arg.mode));
+        let given: Vec<String> = given.map(|arg| plain_type(&arg.data_type.to_string())).collect();
+        Ok(inputs == given)
+    }
+
+    /// The routine with a name, under some settings.
+    pub(in crate::session) fn routine(
+        &self,
+        state: &SessionState,
+        name: &ObjectName,
+    ) -> Result<Option<Routine>> {
+        let Ok(at) = self.macro_name(state, name) else { return Ok(None) };
+        match self.names.macro_text(&at) {
+            Some(text) => Routine::parse(&text),
+            None => Ok(None),
+        }
+    }
+
+    /// The value of a function in SQL.
+    pub(in crate::session) fn inlined_value(
+        &self,
+        state: &SessionState,
+        routine: &Routine,
+        args: &[FunctionArg],
+    ) -> Result<Expr> {
+        let own = routine.own_name();
+        let query = self.query_of_routine(state, routine)?;
+        let Returns::One(of) = &routine.returns else {
+            return match &routine.returns {
+                Returns::Row => stated_err!(
+                    FEATURE_NOT_SUPPORTED,
+                    "function {own}() returns a row; call it in FROM"
+                ),
+                _ => stated_err!(
+                    FEATURE_NOT_SUPPORTED,
+                    "function {own}() returns rows; call it in FROM"
+                ),
+            };
+        };
+        if self.is_of_table(state, routine)? {
+            return stated_err!(
+                FEATURE_NOT_SUPPORTED,
+                "function {own}() returns a row; call it in FROM"
+            );
+        }
+        let arguments = self.arguments(state, routine, args)?;
+        let (query, arguments) = self.with_arguments(state, routine, query, arguments)?;
+        let value = match only_expr(&query) {
+            Some(value) => value,
+            None => Expr::Subquery(Box::new(first_row(*query))),
+        };
+        let value = with_value(template(state, &format!("CAST(\"$value\" AS {of})"))?, value);
+        Ok(match routine.is_strict && !arguments.is_empty() {
+            true => {
+                let nulls = any_null(&arguments);
+                let case = template(state, "CASE WHEN \"$value\" THEN NULL ELSE \"$other\" END")?;
+                with_named(with_value(case, nulls), "$other", value)
+            }
+            false => value,
+        })
+    }
+
+    /// The rows of a function in SQL.
+    pub(in crate::session) fn inlined_rows(
+        &self,
+        state: &SessionState,
+        routine: &Routine,
+        args: &[FunctionArg],
+        alias: Option<TableAlias>,
+    ) -> Result<TableFactor> {
+        let own = routine.own_name();
+        let is_lateral = args.iter().any(names_columns);
+        let mut alias = alias.unwrap_or_else(|| TableAlias {
+            explicit: true,
+            name: quoted(&own),
+            columns: vec![],
+            at: None,
+        });
+        let is_single = routine.outputs().count() < 2;
+        if is_single && alias.columns.is_empty() && !self.is_of_table(state, routine)? {
+            let output = routine.outputs().next().and_then(|output| output.name.clone());
+            let name = output.map_or_else(|| alias.name.clone(), |name| quoted(&name));
+            alias.columns = vec![datafusion::sql::sqlparser::ast::TableAliasColumnDef {
+                name,
+                data_type: None,
+            }];
+        }
+        let query = match &routine.returns {
+            Returns::One(_) if !self.is_of_table(state, routine)? => {
+                let value = self.inlined_value(state, routine, args)?;
+                parsed_with(state, "SELECT \"$value\" AS v", "$value", value)?
+            }
+            _ => {
+                let query = self.query_of_routine(state, routine)?;
+                let arguments = self.arguments(state, routine, args)?;
+                let (query, arguments) = self.with_arguments(state, routine, query, arguments)?;
+                self.rows_of_query(state, routine, query, &arguments)?
+            }
+        };
+        Ok(TableFactor::Derived {
+            lateral: is_lateral,
+            subquery: query,
+            alias: Some(alias),
+            sample: None,
+        })
+    }
+
+    /// The rows of its query with the declared names and types.
+    fn rows_of_query(
+        &self,
+        state: &SessionState,
+        routine: &Routine,
+        mut query: Box<Query>,
+        arguments: &[Expr],
+    ) -> Result<Box<Query>> {
+        let mut columns: Vec<(String, String)> = Vec::new();
+        for (at, output) in routine.outputs().enumerate() {
+            let name = output.name.clone().unwrap_or_else(|| format!("column{}", at + 1));
+            columns.push((quote_identifier(&name).into_owned(), output.of.clone()));
+        }
+        if let (Returns::Many(of), true) = (&routine.returns, columns.is_empty()) {
+            if !self.is_of_table(state, routine)? {
+                columns.push((quote_identifier(&routine.own_name()).into_owned(), of.clone()));
+            }
+        }
+        let items = columns
+            .iter()
+            .enumerate()
+            .map(|(at, (name, of))| format!("CAST(\"$c{at}\" AS {of}) AS {name}"));
+        let items: Vec<String> = items.collect();
+        let names: Vec<String> = (0..columns.len()).map(|at| format!("\"$c{at}\"")).collect();
+        let (items, names) = match columns.is_empty() {
+            true => ("\"$rows\".*".to_owned(), String::new()),
+            false => (items.join(", "), format!("({})", names.join(", "))),
+        };
+        let is_set = routine.returns_set();
+        if !is_set {
+            query = Box::new(first_row(*query));
+        }
+        let from = match is_set {
+            true => format!("(SELECT 1) AS \"$rows\"{names}"),
+            false => {
+                format!("(SELECT 1) AS \"$one\" LEFT JOIN (SELECT 1) AS \"$rows\"{names} ON true")
+            }
+        };
+        let is_checked = routine.is_strict && !arguments.is_empty();
+        let condition = match (is_checked, is_set) {
+            (true, true) => " WHERE NOT (\"$value\")",
+            _ => "",
+        };
+        let text = format!("SELECT {items} FROM {from}{condition}");
+        let mut outer = parsed_with(state, &text, "$value", any_null(arguments))?;
+        put_rows(&mut outer, query);
+        Ok(outer)
+    }
+
+    /// Whether it returns rows of a table.
+    fn is_of_table(&self, state: &SessionState, routine: &Routine) -> Result<bool> {
+        let (Returns::Many(of) | Returns::One(of)) = &routine.returns else { return Ok(false) };
+        if routine.outputs().next().is_some() {
+            return Ok(false);
+        }
+        let name = type_name(of);
+        match name {
+            Some(name) => Ok(self.names.table(&self.resolve_in(state, &name)?)?.is_some()),
+            None => Ok(false),
+        }
+    }
+
+    /// Its query, or that it must be run.
+    fn query_of_routine(&self, state: &SessionState, routine: &Routine) -> Result<Box<Query>> {
+        let own = routine.own_name();
+        if routine.is_procedure {
+            return stated_err!(
+                WRONG_OBJECT_TYPE,
+                "{own}() is a procedure; to call a procedure, use CALL"
+            );
+        }
+        let query = query_of_sql(routine, state)?;
+        // One that calls itself would be replaced without end.
+        match query.filter(|query| !calls(query.as_ref(), &own)) {
+            Some(query) => Ok(query),
+            None => {
+                self.routine_calls.note();
+                stated_err!(
+                    FEATURE_NOT_SUPPORTED,
+                    "function {own}() cannot be called here: it runs statements, so it is called with constants and \
+                     parameters, in FROM, VALUES or a SELECT without FROM"
+                )
+            }
+        }
+    }
+
+    /// The arguments as values of the parameters' types.
+    fn arguments(
+        &self,
+        state: &SessionState,
+        routine: &Routine,
+        args: &[FunctionArg],
+    ) -> Result<Vec<Expr>> {
+        let given = arguments_of(state, routine, args)?;
+        let mut arguments = Vec::with_capacity(given.len());
+        for (input, given) in routine.inputs().zip(given) {
+            let is_row = match type_name(&input.of) {
+                Some(name) => self.names.table(&self.resolve_in(state, &name)?)?.is_some(),
+                None => false,
+            };
+            let text = format!("CAST(\"$value\" AS {})", input.of);
+            arguments.push(match is_row {
+                true => given,
+                false => with_value(template(state, &text)?, given),
+            });
+        }
+        Ok(arguments)
+    }
+
+    /// The query with the arguments in place of the parameters.
+    fn with_arguments(
+        &self,
+        state: &SessionState,
+        routine: &Routine,
+        mut query: Box<Query>,
+        arguments: Vec<Expr>,
+    ) -> Result<(Box<Query>, Vec<Expr>)> {
+        let own = routine.own_name();
+        let scope = self.body_scope(state, query.as_mut())?;
+        for argument in &arguments {
+            check_captured(&own, argument, &scope)?;
+        }
+        let names = routine.inputs().map(|input| input.name.clone()).collect();
+        let mut parameters = Parameters {
+            own: own.clone(),
+            names,
+            values: &arguments,
+            scope: &scope,
+            used: vec![0; arguments.len()],
+        };
+        match walk_mut(query.as_mut(), &mut parameters) {
+            ControlFlow::Continue(()) => {}
+            ControlFlow::Break(error) => return Err(error),
+        }
+        let used = parameters.used;
+        for (argument, used) in arguments.iter().zip(used) {
+            let times = used + usize::from(routine.is_strict);
+            if times != 1 && calls_volatile(state, argument) {
+                return stated_err!(
+                    FEATURE_NOT_SUPPORTED,
+                    "function {own}(): an argument that differs each time, such as random(), is not supported where \
+                     the function uses it {times} times; put it into a subquery"
+                );
+            }
+        }
+        Ok((query, arguments))
+    }
+
+    /// What the names in a body may mean. Its relations get their full names: WITH around the call does not hide them.
+    fn body_scope(&self, state: &SessionState, query: &mut Query) -> Result<BodyScope> {
+        let mut scope = BodyScope::default();
+        let mut names: Vec<ObjectName> = Vec::new();
+        let _: ControlFlow<()> = walk_relations(&*query, &mut |name| {
+            names.push(name.clone());
+            ControlFlow::Continue(())
+        });
+        for name in names {
+            let Some(found) = self.names.table(&self.resolve_in(state, &name)?)? else { continue };
+            if found.is::<crate::catalog::UnplannedView>() {
+                scope.has_views = true;
+            }
+            scope.columns.extend(found.schema().fields().iter().map(|it| it.name().clone()));
+        }
+        let mut full =
+            FullNames { planner: self, state, scope: &mut scope, queries: 0, defined: vec![] };
+        match walk_mut(query, &mut full) {
+            ControlFlow::Continue(()) => Ok(scope),
+            ControlFlow::Break(error) => Err(error),
+        }
+    }
+}
+
+/// Checks that a routine may replace one with its name.
+fn check_replaced(before: Option<&Routine>, routine: &Routine) -> Result<()> {
+    let (own, kind) = (routine.own_name(), routine.kind());
+    let Some(before) = before else {
+        return stated_err!(
+            DUPLICATE_FUNCTION,
+            "\"{own}\" is a macro; drop it with DROP MACRO {own}"
+        );
+    };
+    let types = |routine: &Routine| -> Vec<String> {
+        routine.inputs().map(|input| plain_type(&input.of)).collect()
+    };
+    if types(before) != types(routine) {
+        return stated_err!(
+            FEATURE_NOT_SUPPORTED,
+            "{kind} \"{own}\" exists with other parameters; a name has one {kind} only: drop it first, or give this one \
+             another name"
+        );
+    }
+    if !routine.or_replace {
+        return stated_err!(
+            DUPLICATE_FUNCTION,
+            "{kind} \"{own}\" already exists with same argument types"
+        );
+    }
+    if before.is_procedure != routine.is_procedure {
+        return stated_err!(WRONG_OBJECT_TYPE, "cannot change routine kind of \"{own}\"");
+    }
+    if before.returns != routine.returns {
+        return Err(SqlState::INVALID_FUNCTION_DEFINITION.detailed(
+            "cannot change return type of existing function",
+            format!("\"{own}\" returns another type"),
+            "Use DROP FUNCTION first.",
+        ));
+    }
+    Ok(())
+}
+
+/// A type as PostgreSQL compares it in the list of parameters: without lengths, under one name.
+fn plain_type(text: &str) -> String {
+    let text = text.to_lowercase();
+    let plain = text.split('(').next().unwrap_or_default().trim();
+    let suffix = if text.trim_end().ends_with(']') && !plain.ends_with(']') { "[]" } else { "" };
+    let plain = match plain {
+        "int" | "int4" => "integer",
+        "int8" => "bigint",
+        "int2" => "smallint",
+        "bool" => "boolean",
+        "float8" | "float" | "double" => "double precision",
+        "float4" => "real",
+        "decimal" => "numeric",
+        "varchar" | "character varying" | "string" => "varchar",
+        "timestamp without time zone" => "timestamp",
+        "timestamp with time zone" => "timestamptz",
+        other => other,
+    };
+    format!("{}{suffix}", plain.replace(' ', ""))
+}
+
+/// The name of a type that is not built in.
+pub(in crate::session) fn type_name(text: &str) -> Option<ObjectName> {
+    use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+    use datafusion::sql::sqlparser::parser::Parser;
+    let mut parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(text).ok()?;
+    match parser.parse_data_type().ok()? {
+        SqlType::Custom(name, more) if more.is_empty() => Some(name),
+        _ => None,
+    }
+}
+
+/// The arguments of a call in the order of the parameters, with defaults.
+pub(in crate::session) fn arguments_of(
+    state: &SessionState,
+    routine: &Routine,
+    args: &[FunctionArg],
+) -> Result<Vec<Expr>> {
+    let own = routine.own_name();
+    let inputs: Vec<_> = routine.inputs().collect();
+    let wrong = |why: String| {
+        SqlState::UNDEFINED_FUNCTION.error(format!("{} {own}() {why}", routine.kind()))
+    };
+    let mut values: Vec<Option<Expr>> = vec![None; inputs.len()];
+    for (at, arg) in args.iter().enumerate() {
+        let (at, value) = match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => (Some(at), value),
+            FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => {
+                let name = Some(folded(name));
+                (inputs.iter().position(|input| input.name == name), value)
+            }
+            FunctionArg::ExprNamed { name: Expr::Identifier(name), arg, .. } => match arg {
+                FunctionArgExpr::Expr(value) => {
+                    let name = Some(folded(name));
+                    (inputs.iter().position(|input| input.name == name), value)
+                }
+                _ => return Err(wrong(format!("takes values, not {arg}"))),
+            },
+            other => return Err(wrong(format!("takes values, not {other}"))),
+        };
+        match at.and_then(|at| values.get_mut(at)) {
+            Some(place) => *place = Some(value.clone()),
+            None => {
+                return Err(wrong(format!("has no parameter for {arg}; it has {}", inputs.len())));
+            }
+        }
+    }
+    let mut given = Vec::with_capacity(inputs.len());
+    for (at, (input, value)) in inputs.iter().zip(values).enumerate() {
+        given.push(match (value, &input.default) {
+            (Some(value), _) => value,
+            (None, Some(default)) => template(state, default)?,
+            (None, None) => {
+                let name = input.name.clone().unwrap_or_else(|| format!("${}", at + 1));
+                return Err(wrong(format!("needs a value of its parameter {name}")));
+            }
+        });
+    }
+    Ok(given)
+}
+
+/// An expression as the dialect reads it.
+pub(in crate::session) fn template(state: &SessionState, text: &str) -> Result<Expr> {
+    let query = parsed_query(state, &format!("SELECT {text}"))?;
+    match only_expr(&query) {
+        Some(expr) => Ok(expr),
+        None => stated_err!(SYNTAX_ERROR, "'{text}' is not an expression"),
+    }
+}
+
+fn parsed_query(state: &SessionState, sql: &str) -> Result<Box<Query>> {
+    if let Parsed::Statement(ast) = parse(sql, state)?.statement
+        && let Ast::Query(query) = *ast
+    {
+        return Ok(query);
+    }
+    stated_err!(SYNTAX_ERROR, "'{sql}' is not a query")
+}
+
+fn parsed_with(state: &SessionState, sql: &str, name: &str, value: Expr) -> Result<Box<Query>> {
+    let mut query = parsed_query(state, sql)?;
+    replace_named(query.as_mut(), name, &value);
+    Ok(query)
+}
+
+/// The expression of a query that is nothing else.
+fn only_expr(query: &Query) -> Option<Expr> {
+    let Query { with: None, order_by: None, limit_clause: None, fetch: None, .. } = query else {
+        return None;
+    };
+    let SetExpr::Select(select) = query.body.as_ref() else { return None };
+    let is_plain = select.from.is_empty()
+        && select.selection.is_none()
+        && select.having.is_none()
+        && select.distinct.is_none()
+        && select.qualify.is_none()
+        && select.lateral_views.is_empty()
+        && matches!(&select.group_by, datafusion::sql::sqlparser::ast::GroupByExpr::Expressions(keys, _) if keys.is_empty());
+    match select.projection.as_slice() {
+        [SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }] if is_plain => {
+            Some(Expr::Nested(Box::new(expr.clone())))
+        }
+        _ => None,
+    }
+}
+
+/// The query with its first row alone.
+fn first_row(mut query: Query) -> Query {
+    let is_one = match query.body.as_ref() {
+        SetExpr::Select(select) => select.from.is_empty() && query.order_by.is_none(),
+        _ => false,
+    };
+    if query.limit_clause.is_none() && query.fetch.is_none() && !is_one {
+        let one = Expr::value(Value::Number("1".to_owned(), false));
+        let limit = LimitClause::LimitOffset { limit: Some(one), offset: None, limit_by: vec![] };
+        query.limit_clause = Some(limit);
+    }
+    query
+}
+
+/// Puts a query in the place of the relation `$rows`.
+fn put_rows(outer: &mut Query, inner: Box<Query>) {
+    struct Put(Option<Box<Query>>);
+    impl VisitorMut for Put {
+        type Break = ();
+
+        fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+            if let TableFactor::Derived { subquery, alias: Some(alias), .. } = factor
+                && alias.name.value == "$rows"
+                && let Some(inner) = self.0.take()
+            {
+                *subquery = inner;
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let _ = walk_mut(outer, &mut Put(Some(inner)));
+}
+
+fn with_value(template: Expr, value: Expr) -> Expr {
+    with_named(template, "$value", value)
+}
+
+fn with_named(mut template: Expr, name: &str, value: Expr) -> Expr {
+    replace_named(&mut template, name, &value);
+    template
+}
+
+/// Puts an expression in the place of a name.
+pub(in crate::session) fn replace_named(part: &mut impl VisitMut, name: &str, value: &Expr) {
+    struct Replace<'a>(&'a str, &'a Expr);
+    impl VisitorMut for Replace<'_> {
+        type Break = ();
+
+        fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+            if matches!(expr, Expr::Identifier(name) if name.value == self.0) {
+                *expr = Expr::Nested(Box::new(self.1.clone()));
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let _ = walk_mut(part, &mut Replace(name, value));
+}
+
+/// Whether one of these is NULL.
+fn any_null(values: &[Expr]) -> Expr {
+    let nulls = values.iter().map(|value| Expr::IsNull(Box::new(value.clone())));
+    let or = |left, right| Expr::BinaryOp {
+        left: Box::new(left),
+        op: datafusion::sql::sqlparser::ast::BinaryOperator::Or,
+        right: Box::new(right),
+    };
+    let any = nulls.reduce(or).unwrap_or_else(|| Expr::value(Value::Boolean(false)));
+    Expr::Nested(Box::new(any))
+}
+
+/// Whether an argument names columns.
+pub(in crate::session) fn names_columns(arg: &FunctionArg) -> bool {
+    let (FunctionArg::Unnamed(arg)
+    | FunctionArg::Named { arg, .. }
+    | FunctionArg::ExprNamed { arg, .. }) = arg;
+    match arg {
+        FunctionArgExpr::Expr(expr) => !column_names(expr).is_empty(),
+        _ => true,
+    }
+}
+
+/// The names in an expression outside of queries in it.
+fn column_names(expr: &impl Visit) -> Vec<Vec<Ident>> {
+    let mut found = Vec::new();
+    let _: ControlFlow<()> = atoll_sql_parse::syntax::walk_own_expressions(expr, &mut |expr| {
+        match expr {
+            Expr::Identifier(name) => found.push(vec![name.clone()]),
+            Expr::CompoundIdentifier(names) => found.push(names.clone()),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    });
+    found
+}
+
+/// Whether a query calls a function with a name.
+pub(in crate::session) fn calls(query: &Query, own: &str) -> bool {
+    let is_it = |name: &ObjectName| {
+        name.0.last().and_then(|part| part.as_ident()).is_some_and(|name| folded(name) == own)
+    };
+    let in_expr = walk_expressions(query, &mut |expr| match expr {
+        Expr::Function(function) if is_it(&function.name) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    let in_from = walk_relations(query, &mut |name| match is_it(name) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    });
+    in_expr.is_break() || in_from.is_break()
+}
+
+fn calls_volatile(state: &SessionState, expr: &Expr) -> bool {
+    walk_expressions(expr, &mut |expr| match expr {
+        Expr::Function(function)
+            if is_volatile(state, &function.name.to_string().to_lowercase()) =>
+        {
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    })
+    .is_break()
+}
+
+/// The names that mean something in the body of a function.
+#[derive(Debug, Default)]
+struct BodyScope {
+    /// The columns of its relations, and those that its inner queries make.
+    columns: HashSet<String>,
+    /// The relations by the names that its columns are qualified with.
+    relations: HashSet<String>,
+    /// Whether it reads views, whose columns are not known yet.
+    has_views: bool,
+    /// Whether there are queries in it.
+    is_nested: bool,
+}
+
+/// Refuses an argument that names columns which mean others in the body.
+fn check_captured(own: &str, argument: &Expr, scope: &BodyScope) -> Result<()> {
+    let is_captured = |names: &Vec<Ident>| {
+        let first = names.first().map(folded).unwrap_or_default();
+        match names.len() {
+            1 => {
+                scope.columns.contains(&first)
+                    || scope.has_views
+                    || scope.relations.contains(&first)
+            }
+            _ => scope.relations.contains(&first) || scope.columns.contains(&first),
+        }
+    };
+    let mut names = Vec::new();
+    let _: ControlFlow<()> = walk_expressions(argument, &mut |expr| {
+        match expr {
+            Expr::Identifier(name) => names.push(vec![name.clone()]),
+            Expr::CompoundIdentifier(parts) => names.push(parts.clone()),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    });
+    match names.iter().find(|names| is_captured(names)) {
+        Some(names) => {
+            let name = names.iter().map(ToString::to_string).collect::<Vec<_>>().join(".");
+            stated_err!(
+                FEATURE_NOT_SUPPORTED,
+                "function {own}(): its query reads a relation that may have the column \"{name}\" too; give the relation \
+                 outside another alias, and qualify the argument by it"
+            )
+        }
+        None => Ok(()),
+    }
+}
+
+/// Gives the relations of a body their full names, and collects what their names mean.
+struct FullNames<'a> {
+    planner: &'a StatementPlanner,
+    state: &'a SessionState,
+    scope: &'a mut BodyScope,
+    queries: usize,
+    /// The names in WITH.
+    defined: Vec<String>,
+}
+
+impl VisitorMut for FullNames<'_> {
+    type Break = DataFusionError;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<DataFusionError> {
+        self.queries += 1;
+        self.scope.is_nested |= self.queries > 1;
+        for cte in query.with.iter().flat_map(|with| &with.cte_tables) {
+            self.defined.push(folded(&cte.alias.name));
+            self.scope.columns.extend(cte.alias.columns.iter().map(|it| folded(&it.name)));
+        }
+        if self.queries > 1
+            && let SetExpr::Select(select) = query.body.as_ref()
+        {
+            self.scope.columns.extend(select.projection.iter().filter_map(|item| match item {
+                SelectItem::ExprWithAlias { alias, .. } => Some(folded(alias)),
+                _ => None,
+            }));
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<DataFusionError> {
+        self.queries -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<DataFusionError> {
+        let alias = match factor {
+            TableFactor::Table { name, args: None, alias, .. } => {
+                let own = name.0.last().and_then(|part| part.as_ident()).cloned();
+                let is_defined = name.0.len() == 1
+                    && own.as_ref().is_some_and(|own| self.defined.contains(&folded(own)));
+                if !is_defined && let Some(own) = own.clone() {
+                    let found = self.planner.resolve_in(self.state, name).and_then(|at| {
+                        Ok(self.planner.names.table(&at)?.map(|_| relation_name(&at)))
+                    });
+                    match found {
+                        Ok(Some(RelationName { schema, name: table, .. })) => {
+                            *name = ObjectName::from(vec![quoted(&schema), quoted(&table)]);
+                            let same = || TableAlias {
+                                explicit: true,
+                                name: own,
+                                columns: vec![],
+                                at: None,
+                            };
+                            alias.get_or_insert_with(same);
+                        }
+                        Ok(None) => {}
+                        Err(error) => return ControlFlow::Break(error),
+                    }
+                }
+                alias.clone().map(|alias| alias.name).or(own)
+            }
+            TableFactor::Table { name, alias, .. } => {
+                let own = name.0.last().and_then(|part| part.as_ident()).cloned();
+                alias.clone().map(|alias| alias.name).or(own)
+            }
+            TableFactor::Derived { alias, .. } | TableFactor::Function { alias, .. } => {
+                alias.clone().map(|alias| alias.name)
+            }
+            _ => None,
+        };
+        self.scope.relations.extend(alias.as_ref().map(folded));
+        ControlFlow::Continue(())
+    }
+}
+
+/// Replaces parameters with values. A column with the name of a parameter is the column, as in PostgreSQL.
+struct Parameters<'a> {
+    own: String,
+    names: Vec<Option<String>>,
+    values: &'a [Expr],
+    scope: &'a BodyScope,
+    used: Vec<usize>,
+}
+
+impl Parameters<'_> {
+    fn value(&mut self, expr: &Expr) -> Result<Option<Expr>> {
+        let position =
+            |name: &str| self.names.iter().position(|other| other.as_deref() == Some(name));
+        let (at, fields) = match expr {
+            Expr::Value(value) => {
+                let Value::Placeholder(text) = &value.value else { return Ok(None) };
+                let number = text.strip_prefix('$').and_then(|it| it.parse::<usize>().ok());
+                let at = number.and_then(|number| number.checked_sub(1));
+                match at.filter(|at| *at < self.values.len()) {
+                    Some(at) => (at, &[][..]),
+                    None => {
+                        return Err(SqlState::UNDEFINED_PARAMETER
+                            .error(format!("there is no parameter {text}")));
+                    }
+                }
+            }
+            Expr::Identifier(name) => {
+                let name = folded(name);
+                let Some(at) = position(&name) else { return Ok(None) };
+                let is_column = self.scope.columns.contains(&name);
+                if is_column && !self.scope.is_nested {
+                    return Ok(None);
+                }
+                if is_column || self.scope.has_views {
+                    return stated_err!(
+                        AMBIGUOUS_COLUMN,
+                        "function {}(): \"{name}\" may be its parameter or a column; write ${} for the parameter, and \
+                         qualify the column",
+                        self.own,
+                        at + 1
+                    );
+                }
+                (at, &[][..])
+            }
+            Expr::CompoundIdentifier(names) => {
+                let [first, second, rest @ ..] = names.as_slice() else { return Ok(None) };
+                if self.scope.relations.contains(&folded(first)) {
+                    return Ok(None);
+                }
+                match (folded(first) == self.own, position(&folded(first))) {
+                    (true, _) if position(&folded(second)).is_some() => {
+                        (position(&folded(second)).unwrap_or_default(), rest)
+                    }
+                    (_, Some(at)) => (at, &names[1..]),
+                    _ => return Ok(None),
+                }
+            }
+            _ => return Ok(None),
+        };
+        self.used[at] += 1;
+        let field = |root, field: &Ident| {
+            let name = Value::SingleQuotedString(field.value.clone());
+            call("get_field", vec![root, Expr::value(name)])
+        };
+        Ok(Some(fields.iter().fold(Expr::Nested(Box::new(self.values[at].clone())), field)))
+    }
+}
+
+impl VisitorMut for Parameters<'_> {
+    type Break = DataFusionError;
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<DataFusionError> {
+        match self.value(expr) {
+            Ok(Some(value)) => {
+                *expr = value;
+                ControlFlow::Continue(())
+            }
+            Ok(None) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+}
