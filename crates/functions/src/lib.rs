@@ -48,10 +48,8 @@ macro_rules! by_native_type {
     };
 }
 
-mod array_text;
 mod common_type;
 mod comparison;
-mod decimal_text;
 mod defined;
 mod exact_sum;
 mod excluded;
@@ -75,7 +73,7 @@ mod statement_extension;
 pub mod temporal;
 #[cfg(test)]
 mod tests;
-mod text_encoding;
+mod text_forms;
 mod type_name;
 mod unnamed;
 mod wholes;
@@ -86,11 +84,6 @@ use std::sync::{Arc, LazyLock};
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use datafusion::prelude::SessionContext;
 
-pub use array_text::{
-    ArrayItem, array_items, is_array_item_quoted, lengths as array_lengths, nested_array_items,
-    push_array_item,
-};
-pub use decimal_text::without_exponent;
 pub use exact_sum::avg::CheckedAvg;
 pub use exact_sum::overflow::SumOverflow;
 pub use exact_sum::sum::CheckedSum;
@@ -109,7 +102,10 @@ pub use scalar::{
     canonical_jsonb, canonical_timetz, canonical_uuid, check_json, gives_type, is_canonical_uuid,
     regex_of,
 };
-pub use text_encoding::{EncodingError, TextDecoder, TextEncoding};
+pub use text_forms::{
+    ArrayItem, EncodingError, TextDecoder, TextEncoding, array_items, array_lengths,
+    is_array_item_quoted, nested_array_items, push_array_item, without_exponent,
+};
 pub use type_name::{ENUM_ZONE, sql_name};
 pub use unnamed::{UnnamedFunction, null_where_an_argument_is};
 

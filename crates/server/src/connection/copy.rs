@@ -31,7 +31,6 @@ impl Connection {
     }
 
     /// Sends the rows of a query; returns their number.
-
     async fn copy_out(
         &mut self,
         query: &str,

@@ -42,6 +42,7 @@ mod logic;
 mod login;
 mod logs;
 mod metrics;
+mod named_statements;
 mod notifications;
 mod prepared;
 mod rights;

@@ -9,7 +9,7 @@ use unicode_normalization::UnicodeNormalization;
 use crate::scalar::call::Call;
 use crate::scalar::entry::{Arguments, Entry, Takes, bytes, text};
 use crate::scalar::text::texts::entry;
-use crate::text_encoding::TextEncoding;
+use crate::text_forms::TextEncoding;
 
 const NORMALIZE: &[Arguments] =
     &[Arguments::Are(&[Takes::Text]), Arguments::Are(&[Takes::Text, Takes::Text])];
@@ -166,7 +166,7 @@ pub(in crate::scalar) static ENTRIES: &[&[Entry]] = &[ALL];
 
 #[cfg(test)]
 mod tests {
-    use super::{WIN1252, unescaped};
+    use super::unescaped;
 
     fn read(text: &str) -> Result<String, String> {
         let mut out = String::new();
@@ -190,10 +190,5 @@ mod tests {
         ] {
             assert!(read(bad).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn windows_1252_has_a_letter_or_a_blank_for_each_byte() {
-        assert_eq!(WIN1252.chars().count(), 32);
     }
 }

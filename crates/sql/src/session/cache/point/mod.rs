@@ -3,6 +3,7 @@
 mod clock;
 mod compile;
 mod numbers;
+mod repetition;
 mod returning;
 mod run;
 mod scalar;
@@ -14,10 +15,10 @@ use std::sync::Arc;
 use atoll_store::database::{DatabaseNames, DatabaseVersion};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::metadata::ScalarAndMetadata;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{ParamValues, Result, ScalarValue, TableReference, exec_err};
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{ExplainFormat, Expr, LogicalPlan, Volatility};
+use datafusion::logical_expr::{ExplainFormat, LogicalPlan};
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::resolve::resolve_table_references;
 use datafusion::sql::sqlparser::ast::Statement as Ast;
@@ -39,7 +40,6 @@ use crate::session::statement::command_tag::StatementTag;
 use crate::session::statement::explain::json_schema;
 use crate::session::statement::query_result::QueryResult;
 use crate::session::transaction::StatementTransaction;
-use crate::session_functions::NextNumber;
 use crate::shared_scan::{SharedChange, SharedSelection};
 use crate::table::{ChangeKind, PlacedTable, StaleStatement, count_batch};
 use atoll_sql_common::error::SqlError;
@@ -52,6 +52,7 @@ use atoll_sql_semantics::rewrite::has_any_subquery;
 use clock::ClockCalls;
 use compile::PointPlan;
 pub(crate) use compile::compile;
+use repetition::Repetition;
 pub(crate) use types::ParameterMarks;
 use types::is_wider;
 pub(in crate::session) use types::{cast_types, parameter_fields, types_of};
@@ -339,43 +340,6 @@ fn are_tables(planner: &StatementPlanner, names: Vec<TableReference>) -> Result<
         }
     }
     Ok(true)
-}
-
-/// How a plan's result for the same values varies between executions.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Repetition {
-    /// It does not.
-    Same,
-    /// Only in sequence numbers.
-    Numbered,
-    /// In other ways: `random()` and similar functions belong to the statement that they are planned for.
-    Other,
-}
-
-impl Repetition {
-    fn from_plan(plan: &LogicalPlan) -> Result<Self> {
-        let mut found = Self::Same;
-        plan.apply_with_subqueries(|node| {
-            node.apply_expressions(|expr| {
-                expr.apply(|expr| match expr {
-                    Expr::ScalarFunction(call)
-                        if call.func.signature().volatility != Volatility::Immutable =>
-                    {
-                        found = match NextNumber::try_from_expr(expr) {
-                            Some(_) => Self::Numbered,
-                            None => Self::Other,
-                        };
-                        Ok(match found {
-                            Self::Other => TreeNodeRecursion::Stop,
-                            _ => TreeNodeRecursion::Continue,
-                        })
-                    }
-                    _ => Ok(TreeNodeRecursion::Continue),
-                })
-            })
-        })?;
-        Ok(found)
-    }
 }
 
 impl PreparedStatement {

@@ -6,9 +6,9 @@ use datafusion::arrow::array::{ArrayRef, StructArray};
 use datafusion::arrow::datatypes::{DataType, Field, Fields};
 use datafusion::common::{Result, ScalarValue};
 
-use super::parse::{IntoClause, Target};
 use super::run::BlockRun;
 use super::statements::{Ran, cells_of, ended};
+use super::tree::{IntoClause, Target};
 use super::variables::{Cell, VariableType};
 use crate::session::ddl::routines::type_name;
 use atoll_sql_common::error::{SqlState, stated_err};

@@ -2,9 +2,9 @@
 
 use datafusion::common::{Result, ScalarValue};
 
-use super::parse::{Head, Source, Step, Target};
 use super::run::{BlockRun, Flow};
 use super::statements::cells_of;
+use super::tree::{Head, Source, Step, Target};
 use super::variables::{Cell, Scope, Variable, VariableType};
 use atoll_sql_common::error::stated_err;
 

@@ -13,7 +13,7 @@
 //!
 //! | file | |
 //! |---|---|
-//! | `parse` | the code as steps; expressions and statements of SQL stay texts |
+//! | `code`, `parse` | the code as steps (`tree`); expressions and statements of SQL stay texts |
 //! | `condition` | the names of errors |
 //! | `variables` | values, and the variables that a statement names, which become its parameters |
 //! | `run` | carries out the steps |
@@ -26,6 +26,7 @@
 //! A block with EXCEPTION begins with a savepoint, to which a handled error returns. The whole is one transaction.
 
 mod assign;
+mod code;
 mod condition;
 mod loops;
 mod parse;
@@ -33,14 +34,15 @@ mod raise;
 mod routine;
 mod run;
 mod statements;
+mod tree;
 mod variables;
 
 use datafusion::common::{Result, not_impl_err};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::Token;
 
-pub(in crate::session) use parse::Block;
 pub(in crate::session) use routine::{RoutineRows, body_of, columns_of_routine, query_of_sql};
+pub(in crate::session) use tree::Block;
 pub(in crate::session) use variables::Cell;
 
 use crate::session::Session;

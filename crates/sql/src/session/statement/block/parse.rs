@@ -1,12 +1,13 @@
 //! Parses PL/pgSQL: the code of a DO block or of a routine.
 
 use datafusion::common::{Result, not_impl_err};
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion::sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer};
+use datafusion::sql::sqlparser::tokenizer::Token;
 
+use super::code::Code;
 use super::condition::{Condition, code_of};
+use super::tree::{Block, Declaration, Handler, Head, IntoClause, Message, Source, Step};
 use atoll_sql_common::error::SqlState;
-use atoll_sql_parse::syntax::{is_word, offset};
+use atoll_sql_parse::syntax::is_word;
 
 /// Statements of PL/pgSQL that are not supported, by their first words.
 const REFUSED: [&str; 13] = [
@@ -28,140 +29,13 @@ const REFUSED: [&str; 13] = [
 /// How deep blocks and IFs nest at most.
 const MAX_DEPTH: usize = 64;
 
-/// `DECLARE … BEGIN … EXCEPTION WHEN … THEN … END`
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(in crate::session) struct Block {
-    pub(super) label: Option<String>,
-    pub(super) declarations: Vec<Declaration>,
-    pub(super) steps: Vec<Step>,
-    pub(super) handlers: Vec<Handler>,
-}
-
-/// `a CONSTANT INT NOT NULL := 1`
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Declaration {
-    pub(super) name: String,
-    /// The text of its type.
-    pub(super) of: String,
-    pub(super) is_constant: bool,
-    pub(super) is_not_null: bool,
-    pub(super) default: Option<String>,
-}
-
-/// `WHEN a OR b THEN …`
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Handler {
-    pub(super) conditions: Vec<Condition>,
-    pub(super) steps: Vec<Step>,
-}
-
-/// A variable, or a field of one: `a`, `r.b`, `label.a`.
-pub(super) type Target = Vec<String>;
-
-/// The variables that take the first row of a statement.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct IntoClause {
-    pub(super) is_strict: bool,
-    pub(super) targets: Vec<Target>,
-}
-
-/// A statement whose rows are used.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Source {
-    Sql(String),
-    /// EXECUTE of the value of an expression, with the values of others as `$1`, ….
-    Dynamic {
-        text: String,
-        using: Vec<String>,
-    },
-}
-
-/// What a loop runs over.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Head {
-    Forever,
-    While(String),
-    Numbers { variable: String, is_reverse: bool, from: String, to: String, by: Option<String> },
-    Rows { targets: Vec<Target>, source: Source },
-}
-
-/// A statement of a block.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// A statement of SQL.
-    Sql {
-        source: Source,
-        into: Option<IntoClause>,
-    },
-    /// A query whose rows are discarded.
-    Perform(String),
-    Assign {
-        target: Target,
-        value: String,
-    },
-    /// The conditions in order, each with its steps, and those of ELSE.
-    If {
-        branches: Vec<(String, Vec<Step>)>,
-        otherwise: Vec<Step>,
-    },
-    /// The same, where a case without ELSE must be found.
-    Case {
-        branches: Vec<(String, Vec<Step>)>,
-        otherwise: Option<Vec<Step>>,
-    },
-    Loop {
-        label: Option<String>,
-        head: Head,
-        steps: Vec<Step>,
-    },
-    /// EXIT and CONTINUE.
-    Leave {
-        is_continue: bool,
-        label: Option<String>,
-        when: Option<String>,
-    },
-    Return(Option<String>),
-    ReturnNext(Option<String>),
-    ReturnQuery(Source),
-    /// GET DIAGNOSTICS, of the last statement or of the handled error.
-    Diagnostics {
-        is_stacked: bool,
-        items: Vec<(Target, String)>,
-    },
-    Block(Block),
-    Raise(Message),
-    /// RAISE of the handled error.
-    Again,
-    Null,
-}
-
-/// `RAISE NOTICE 'a % b', x USING HINT = 'c'`
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Message {
-    /// Whether it is an error, and else a notice.
-    pub(super) is_error: bool,
-    /// Whether clients see it: not below NOTICE.
-    pub(super) is_shown: bool,
-    /// The text around the values of the arguments.
-    pub(super) parts: Vec<String>,
-    pub(super) arguments: Vec<String>,
-    /// The code of the error, if it is named.
-    pub(super) code: Option<String>,
-    /// The expressions after USING, by the words before them.
-    pub(super) using: Vec<(String, String)>,
-}
-
 impl Block {
     /// Parses the code.
     ///
     /// # Errors
     /// For code that cannot be parsed, and statements of PL/pgSQL that are not supported.
     pub(super) fn parse(code: &str) -> Result<Self> {
-        let tokens = Tokenizer::new(&PostgreSqlDialect {}, code).tokenize_with_location();
-        let mut tokens = tokens.map_err(|error| SqlState::SYNTAX_ERROR.error(error.to_string()))?;
-        tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
-        let tokens = with_ranges(tokens);
-        let mut code = Code { code, tokens, at: 0, depth: 0 };
+        let mut code = Code::new(code)?;
         let label = code.label()?;
         let block = code.whole_block(label)?;
         code.pass_semicolon();
@@ -172,104 +46,7 @@ impl Block {
     }
 }
 
-/// The tokens of the code, and how many were read.
-struct Code<'a> {
-    code: &'a str,
-    tokens: Vec<TokenWithSpan>,
-    at: usize,
-    depth: usize,
-}
-
 impl Code<'_> {
-    fn peek(&self) -> Option<&Token> {
-        self.tokens.get(self.at).map(|token| &token.token)
-    }
-
-    fn is(&self, word: &str) -> bool {
-        self.peek().is_some_and(|token| is_word(token, word))
-    }
-
-    fn take(&mut self, word: &str) -> bool {
-        let found = self.is(word);
-        self.at += usize::from(found);
-        found
-    }
-
-    fn expect(&mut self, word: &str) -> Result<()> {
-        match self.take(word) {
-            true => Ok(()),
-            false => self.unexpected(&word.to_uppercase()),
-        }
-    }
-
-    fn unexpected<T>(&self, wanted: &str) -> Result<T> {
-        let found = self.peek().map_or("the end".to_owned(), |token| format!("'{token}'"));
-        let message = format!("PL/pgSQL: expected {wanted}, found {found}");
-        Err(SqlState::SYNTAX_ERROR.error(message))
-    }
-
-    fn pass_semicolon(&mut self) {
-        self.at += usize::from(self.peek() == Some(&Token::SemiColon));
-    }
-
-    fn semicolon(&mut self) -> Result<()> {
-        match self.peek() {
-            Some(Token::SemiColon) => {
-                self.at += 1;
-                Ok(())
-            }
-            _ => self.unexpected("';'"),
-        }
-    }
-
-    /// `<<label>>`
-    fn label(&mut self) -> Result<Option<String>> {
-        let opens = |token: Option<&Token>| matches!(token, Some(Token::ShiftLeft));
-        if !opens(self.peek()) {
-            return Ok(None);
-        }
-        self.at += 1;
-        let name = self.name()?;
-        if self.peek() != Some(&Token::ShiftRight) {
-            return self.unexpected("'>>'");
-        }
-        self.at += 1;
-        Ok(Some(name))
-    }
-
-    fn name(&mut self) -> Result<String> {
-        let Some(Token::Word(word)) = self.peek() else { return self.unexpected("a name") };
-        let name = match word.quote_style {
-            Some(_) => word.value.clone(),
-            None => word.value.to_lowercase(),
-        };
-        self.at += 1;
-        Ok(name)
-    }
-
-    /// A name with fields.
-    fn target(&mut self) -> Result<Target> {
-        let mut parts = vec![self.name()?];
-        while self.passes(&Token::Period) {
-            parts.push(self.name()?);
-        }
-        Ok(parts)
-    }
-
-    fn targets(&mut self) -> Result<Vec<Target>> {
-        let mut targets = vec![self.target()?];
-        while self.passes(&Token::Comma) {
-            targets.push(self.target()?);
-        }
-        Ok(targets)
-    }
-
-    fn passes(&mut self, token: &Token) -> bool {
-        let found = self.peek() == Some(token);
-        self.at += usize::from(found);
-        found
-    }
-
     /// A block from its DECLARE or BEGIN to its END.
     fn whole_block(&mut self, label: Option<String>) -> Result<Block> {
         let mut declarations = Vec::new();
@@ -282,21 +59,6 @@ impl Code<'_> {
         let block = self.block()?;
         self.end_label(label.as_deref())?;
         Ok(Block { label, declarations, ..block })
-    }
-
-    /// The label after an END.
-    fn end_label(&mut self, label: Option<&str>) -> Result<()> {
-        if !matches!(self.peek(), Some(Token::Word(_))) {
-            return Ok(());
-        }
-        let found = self.name()?;
-        match label == Some(found.as_str()) {
-            true => Ok(()),
-            false => {
-                let message = format!("end label \"{found}\" differs from the block's label");
-                Err(SqlState::SYNTAX_ERROR.error(message))
-            }
-        }
     }
 
     fn declaration(&mut self) -> Result<Declaration> {
@@ -459,7 +221,7 @@ impl Code<'_> {
         found
     }
 
-    fn is_range(&self) -> bool {
+    pub(super) fn is_range(&self) -> bool {
         let is_period =
             |at: usize| self.tokens.get(at).is_some_and(|token| token.token == Token::Period);
         is_period(self.at) && is_period(self.at + 1)
@@ -685,90 +447,6 @@ impl Code<'_> {
         }
         Ok(Step::Raise(message))
     }
-
-    /// The text from here to a semicolon, or to one of these words outside of parentheses and CASE.
-    fn text_before(&mut self, ends: &[&str]) -> Result<String> {
-        let first = self.at;
-        let mut depth = 0_usize;
-        while let Some(token) = self.peek() {
-            let is_end = |end: &&str| match *end {
-                ".." => self.is_range(),
-                end => is_word(token, end) || token.to_string() == end,
-            };
-            if *token == Token::SemiColon || depth == 0 && ends.iter().any(is_end) {
-                break;
-            }
-            match token {
-                Token::LParen | Token::LBracket => depth += 1,
-                Token::RParen | Token::RBracket => depth = depth.saturating_sub(1),
-                token if is_word(token, "case") => depth += 1,
-                token if is_word(token, "end") => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            self.at += 1;
-        }
-        match self.text(first, self.at) {
-            Some(text) => Ok(text),
-            None => self.unexpected("an expression or a statement, and ';'"),
-        }
-    }
-
-    /// The text of these tokens, if there are any, and others after them.
-    fn text(&self, first: usize, end: usize) -> Option<String> {
-        let place = |location: Location| offset(self.code, location);
-        let (from, to) = (self.tokens.get(first)?, self.tokens.get(end)?);
-        if first >= end {
-            return None;
-        }
-        let (from, to) = (place(from.span.start)?, place(to.span.start)?);
-        self.code.get(from..to).map(|text| text.trim_end().to_owned())
-    }
-}
-
-/// `1..n`, which the tokenizer reads as `1.` and `.`, and `1..2`, which it reads as `1.` and `.2`, with the points apart.
-fn with_ranges(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    let mut split: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
-    for token in tokens {
-        let TokenWithSpan { token, span } = token;
-        let last = split.last_mut().filter(|last| last.span.end == span.start);
-        let follows_point = match last {
-            Some(last) => {
-                let number = match &last.token {
-                    Token::Number(digits, _) => digits.strip_suffix('.').map(str::to_owned),
-                    _ => None,
-                };
-                let is_point = last.token == Token::Period;
-                let begins = match &token {
-                    Token::Period => true,
-                    Token::Number(digits, _) => digits.starts_with('.'),
-                    _ => false,
-                };
-                if let (Some(digits), true) = (number, begins) {
-                    let end = last.span.end;
-                    let middle = Location::new(end.line, end.column.saturating_sub(1));
-                    last.token = Token::Number(digits, false);
-                    last.span.end = middle;
-                    let span = Span::new(middle, end);
-                    split.push(TokenWithSpan { token: Token::Period, span });
-                    true
-                } else {
-                    is_point
-                }
-            }
-            None => false,
-        };
-        match &token {
-            Token::Number(digits, is_long) if follows_point && digits.starts_with('.') => {
-                let middle = Location::new(span.start.line, span.start.column + 1);
-                let point = Span::new(span.start, middle);
-                split.push(TokenWithSpan { token: Token::Period, span: point });
-                let token = Token::Number(digits[1..].to_owned(), *is_long);
-                split.push(TokenWithSpan { token, span: Span::new(middle, span.end) });
-            }
-            _ => split.push(TokenWithSpan { token, span }),
-        }
-    }
-    split
 }
 
 /// The text between the places of arguments.

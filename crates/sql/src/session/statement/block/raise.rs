@@ -3,8 +3,8 @@
 use datafusion::common::{DataFusionError, Result};
 
 use super::condition::code_of;
-use super::parse::{Message, Target};
 use super::run::BlockRun;
+use super::tree::{Message, Target};
 use super::variables::{Cell, Scope, Variable, VariableType};
 use atoll_sql_common::error::{SqlError, SqlState, ViolatedConstraint, stated_err};
 

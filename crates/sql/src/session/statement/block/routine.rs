@@ -10,8 +10,8 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{Query, SetExpr, Statement as Ast};
 
-use super::parse::{Block, Source, Step};
 use super::run::BlockRun;
+use super::tree::{Block, Source, Step};
 use super::variables::{Cell, Scope, Variable, VariableType};
 use crate::session::Session;
 use crate::session::plan::planner::StatementPlanner;

@@ -5,9 +5,9 @@ use datafusion::sql::sqlparser::ast::{Ident, Statement as Ast};
 use futures::future::BoxFuture;
 
 use super::condition::Condition;
-use super::parse::{Block, Declaration, Handler, IntoClause, Source, Step};
 use super::raise::HandledError;
 use super::routine::Results;
+use super::tree::{Block, Declaration, Handler, IntoClause, Source, Step};
 use super::variables::{Cell, Scope, Scopes, Variable, VariableType};
 use crate::session::Session;
 use crate::session::dml::change::quoted;

@@ -11,8 +11,8 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{ObjectName, Statement as Ast, TableObject, Visit};
 use futures::future::BoxFuture;
 
-use super::parse::Source;
 use super::run::BlockRun;
+use super::tree::Source;
 use super::variables::{Cell, Taker, VariableType, check_ambiguous, inner_columns};
 use crate::catalog::UnplannedView;
 use crate::session::plan::declared_operands::cast_operands;

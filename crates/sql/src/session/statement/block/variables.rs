@@ -16,7 +16,7 @@ use datafusion::sql::sqlparser::ast::{
     Statement as Ast, TableFactor, Value, VisitMut, VisitorMut,
 };
 
-use super::parse::Target;
+use super::tree::Target;
 use crate::session::ddl::routines::{replace_named, template};
 use atoll_functions::sql_name;
 use atoll_sql_common::error::{SqlState, stated_err};

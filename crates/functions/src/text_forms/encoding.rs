@@ -137,7 +137,7 @@ impl TextEncoding {
     /// The text that bytes are.
     ///
     /// # Errors
-    /// If the bytes are no text in the encoding.
+    /// If the bytes are not a text in the encoding.
     pub fn decoded(self, bytes: &[u8]) -> Result<Cow<'_, str>, EncodingError> {
         if self.is_utf8() {
             return std::str::from_utf8(bytes).map(Cow::Borrowed).map_err(|error| {
@@ -232,7 +232,7 @@ impl TextDecoder {
     /// The text of a piece, without an incomplete character at its end.
     ///
     /// # Errors
-    /// If the bytes are no text in the encoding.
+    /// If the bytes are not a text in the encoding.
     pub fn push(&mut self, piece: &[u8]) -> Result<String, EncodingError> {
         self.decode(piece, false)
     }
