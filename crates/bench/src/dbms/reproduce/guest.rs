@@ -134,7 +134,7 @@ fn counted(
     let costs = Costs::from_knowledge(outcome.guest.knowledge(), &Assumptions::default())?;
     let nodes = report.setup.nodes.len();
     let system = |system: &SystemName| -> Result<ReproducedSystem> {
-        let of = |arm: &&'static str| of_arm(*system, *arm, details, report, &costs);
+        let of = |arm: &&'static str| of_arm(*system, arm, details, report, &costs);
         let arms = ARMS.iter().map(of).collect::<Result<Vec<_>>>()?;
         let answer = details.results.iter().filter(|it| it.case.system == *system);
         let version =

@@ -34,7 +34,7 @@ const VALUES_MAX: usize = 256;
 /// The outcome of a text.
 pub(in crate::session) enum TextRide {
     /// It ran.
-    Done(QueryResult),
+    Done(Box<QueryResult>),
     /// It runs alone: meanwhile others like it share a scan.
     Alone(AloneQuery),
     /// It does not fit.
@@ -144,7 +144,7 @@ impl Session {
                     let known = KnownText { planned: Arc::clone(&planned), places };
                     texts.remember(scope, &text, key, known);
                 }
-                Ok(TextRide::Done(result))
+                Ok(TextRide::Done(Box::new(result)))
             }
             None => {
                 let is_asked = self.shared_scan() != SharedScan::Off && !self.is_in_transaction();

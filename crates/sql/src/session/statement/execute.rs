@@ -148,7 +148,7 @@ impl Session {
             return self.run_call(call, sql).await;
         }
         let alone = match self.ride_text(&statement.statement, sql).await? {
-            TextRide::Done(result) => return Ok(result),
+            TextRide::Done(result) => return Ok(*result),
             TextRide::Alone(alone) => Some(alone),
             TextRide::Misfit => None,
         };

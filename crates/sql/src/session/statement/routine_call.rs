@@ -354,11 +354,15 @@ fn reads_others(statement: &Parsed) -> bool {
 /// Replaces the calls of a statement that must run before it by their results.
 fn find(planner: &StatementPlanner, statement: &mut Parsed) -> Result<Vec<FoundCall>> {
     let Parsed::Statement(ast) = statement else { return Ok(Vec::new()) };
-    let is_served = match ast.as_ref() {
-        Ast::Query(_) | Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_) | Ast::Merge(_) => true,
-        Ast::CreateTable(_) => true,
-        _ => false,
-    };
+    let is_served = matches!(
+        ast.as_ref(),
+        Ast::Query(_)
+            | Ast::Insert(_)
+            | Ast::Update(_)
+            | Ast::Delete(_)
+            | Ast::Merge(_)
+            | Ast::CreateTable(_)
+    );
     if !is_served {
         return Ok(Vec::new());
     }

@@ -227,10 +227,10 @@ impl StatementPlanner {
             let name = output.name.clone().unwrap_or_else(|| format!("column{}", at + 1));
             columns.push((quote_identifier(&name).into_owned(), output.of.clone()));
         }
-        if let (Returns::Many(of), true) = (&routine.returns, columns.is_empty()) {
-            if !self.is_of_table(state, routine)? {
-                columns.push((quote_identifier(&routine.own_name()).into_owned(), of.clone()));
-            }
+        if let (Returns::Many(of), true) = (&routine.returns, columns.is_empty())
+            && !self.is_of_table(state, routine)?
+        {
+            columns.push((quote_identifier(&routine.own_name()).into_owned(), of.clone()));
         }
         let items = columns
             .iter()

@@ -274,10 +274,10 @@ impl Code<'_> {
     /// What follows EXECUTE.
     fn dynamic(&mut self) -> Result<Step> {
         let text = self.text_before(&["into", "using"])?;
-        let mut into = self.into_clause()?;
+        let mut into = self.targets_of_into()?;
         let using = self.using(&["into"])?;
         if into.is_none() {
-            into = self.into_clause()?;
+            into = self.targets_of_into()?;
         }
         Ok(Step::Sql { source: Source::Dynamic { text, using }, into })
     }
@@ -300,7 +300,7 @@ impl Code<'_> {
         Ok(values)
     }
 
-    fn into_clause(&mut self) -> Result<Option<IntoClause>> {
+    fn targets_of_into(&mut self) -> Result<Option<IntoClause>> {
         if !self.take("into") {
             return Ok(None);
         }
@@ -358,11 +358,11 @@ impl Code<'_> {
         self.at = start;
         let whole = self.text_before(&[])?;
         let end = self.at;
-        let Some(at) = self.into_at(start, end) else {
+        let Some(at) = self.place_of_into(start, end) else {
             return Ok(Step::Sql { source: Source::Sql(whole), into: None });
         };
         self.at = at;
-        let into = self.into_clause()?;
+        let into = self.targets_of_into()?;
         let (before, after) = (self.text(start, at), self.text(self.at, end));
         self.at = end;
         let sql = format!("{} {}", before.unwrap_or_default(), after.unwrap_or_default());
@@ -370,7 +370,7 @@ impl Code<'_> {
     }
 
     /// Where the INTO with variables is.
-    fn into_at(&self, start: usize, end: usize) -> Option<usize> {
+    fn place_of_into(&self, start: usize, end: usize) -> Option<usize> {
         let is = |at: usize, word: &str| {
             self.tokens.get(at).is_some_and(|token| is_word(&token.token, word))
         };
