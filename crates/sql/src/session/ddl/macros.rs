@@ -7,7 +7,7 @@
 //!
 //! A macro is its text, stored under its name followed by `()`, as views are.
 
-use atoll_sql_common::error::stated_err;
+use atoll_sql_common::error::{SqlState, stated_err};
 use atoll_sql_parse::syntax::{flow, walk_mut};
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -33,6 +33,9 @@ use atoll_sql_parse::parse::{Routine, separate_with_names};
 
 /// Maximum number of expanded calls in a statement: beyond it a macro calls itself.
 const CALLS_MAX: usize = 10_000;
+
+/// How many bodies of macros and functions stand in one another at most.
+const DEPTH_MAX: usize = 32;
 
 impl StatementPlanner {
     /// Runs CREATE and DROP MACRO; `None` for other statements.
@@ -149,7 +152,7 @@ impl StatementPlanner {
         state: &SessionState,
         statement: &mut Parsed,
     ) -> Result<()> {
-        let mut calls = Calls { planner: self, state, left: CALLS_MAX };
+        let mut calls = Calls { planner: self, state, left: CALLS_MAX, depth: 0 };
         let visited = match statement {
             Parsed::Statement(ast) => match ast.as_mut() {
                 Ast::CreateMacro { .. } => return Ok(()),
@@ -202,6 +205,8 @@ struct Calls<'a> {
     planner: &'a StatementPlanner,
     state: &'a SessionState,
     left: usize,
+    /// In how many bodies the call stands that is expanded.
+    depth: usize,
 }
 
 impl Calls<'_> {
@@ -214,6 +219,33 @@ impl Calls<'_> {
         }
         self.left -= 1;
         Ok(())
+    }
+
+    /// Expands the calls in the body of a macro or function.
+    ///
+    /// # Errors
+    /// If too many bodies stand in one another.
+    fn expand_body(&mut self, name: &ObjectName, body: &mut impl VisitMut) -> Result<()> {
+        if self.depth == DEPTH_MAX {
+            return Err(SqlState::STATEMENT_TOO_COMPLEX.error(format!(
+                "stack depth limit exceeded: {name}() is called within more than {DEPTH_MAX} others; does it call itself?"
+            )));
+        }
+        self.depth += 1;
+        let expanded = walk_mut(body, self);
+        self.depth -= 1;
+        match expanded {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(error) => Err(error),
+        }
+    }
+
+    /// Expands the calls in arguments, which stand outside of the body that takes them.
+    fn expand_arguments(&mut self, arguments: &mut Vec<FunctionArg>) -> Result<()> {
+        match walk_mut(arguments, self) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(error) => Err(error),
+        }
     }
 
     /// The parameters and the body of the macro with a name.
@@ -237,13 +269,15 @@ impl Calls<'_> {
         if is_builtin(self.state, &name.to_string().to_lowercase()) {
             return Ok(());
         }
+        let mut given = match args {
+            FunctionArguments::List(list) => list.args.clone(),
+            _ => Vec::new(),
+        };
         if let Some(routine) = self.planner.routine(self.state, name)? {
-            let given = match args {
-                FunctionArguments::List(list) => list.args.as_slice(),
-                _ => &[],
-            };
             self.take_one(name)?;
-            let value = self.planner.inlined_value(self.state, &routine, given)?;
+            self.expand_arguments(&mut given)?;
+            let mut value = self.planner.inlined_value(self.state, &routine, &given)?;
+            self.expand_body(name, &mut value)?;
             *expr = Expr::Nested(Box::new(value));
             return Ok(());
         }
@@ -251,17 +285,11 @@ impl Calls<'_> {
         let MacroDefinition::Expr(mut body) = definition else {
             return plan_err!("macro '{name}' gives a table; write FROM {name}(…)");
         };
-        let given = match args {
-            FunctionArguments::List(list) => list.args.as_slice(),
-            _ => &[],
-        };
-        bind(name, &parameters, given)?.put_into(&mut body)?;
+        self.expand_arguments(&mut given)?;
+        bind(name, &parameters, &given)?.put_into(&mut body)?;
+        self.expand_body(name, &mut body)?;
         *expr = Expr::Nested(Box::new(body));
-        // The expansion may be a call too.
-        match expr {
-            Expr::Nested(inner) => self.expr(inner),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     fn factor(&mut self, factor: &mut TableFactor) -> Result<()> {
@@ -270,15 +298,21 @@ impl Calls<'_> {
         };
         if let Some(routine) = self.planner.routine(self.state, name)? {
             self.take_one(name)?;
-            let (given, alias) = (args.args.clone(), alias.take());
-            *factor = self.planner.inlined_rows(self.state, &routine, &given, alias)?;
+            let (mut given, alias) = (args.args.clone(), alias.take());
+            self.expand_arguments(&mut given)?;
+            let mut rows = self.planner.inlined_rows(self.state, &routine, &given, alias)?;
+            self.expand_body(&name.clone(), &mut rows)?;
+            *factor = rows;
             return Ok(());
         }
         let Some((parameters, definition)) = self.found(name)? else { return Ok(()) };
         let MacroDefinition::Table(mut query) = definition else {
             return plan_err!("macro '{name}' gives a value; write SELECT {name}(…)");
         };
-        bind(name, &parameters, &args.args)?.put_into(&mut query)?;
+        let mut given = args.args.clone();
+        self.expand_arguments(&mut given)?;
+        bind(name, &parameters, &given)?.put_into(&mut query)?;
+        self.expand_body(name, &mut query)?;
         let alias = alias.take();
         *factor = TableFactor::Derived { lateral: false, subquery: query, alias, sample: None };
         Ok(())
