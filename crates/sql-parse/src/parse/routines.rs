@@ -480,7 +480,7 @@ mod tests {
 
     #[test]
     fn parts_of_a_routine_are_read() {
-        let sql = "CREATE OR REPLACE FUNCTION s.f(a double precision, IN B int DEFAULT (1), numeric(4,2), \
+        let sql = "CREATE OR REPLACE FUNCTION s.f(a double precision, numeric(4,2), IN B int DEFAULT (1), \
                    OUT \"C\" users, d INOUT timestamp with time zone = now()) RETURNS record AS $$ x $$ \
                    LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE COST 10";
         let routine = Routine::parse(sql).expect("a routine").expect("a routine");
@@ -493,8 +493,8 @@ mod tests {
             parameters,
             [
                 "Some(\"a\") true false double precision ",
-                "Some(\"b\") true false int (1)",
                 "None true false numeric(4,2) ",
+                "Some(\"b\") true false int (1)",
                 "Some(\"C\") false true users ",
                 "Some(\"d\") true true timestamp with time zone now()",
             ]
