@@ -5,14 +5,16 @@
 //! [`on_deep_stack`] makes for planning.
 
 use std::future::{Future, poll_fn};
+use std::ops::ControlFlow;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use datafusion::common::{DataFusionError, Result, plan_datafusion_err, plan_err};
-use datafusion::sql::sqlparser::ast::Expr;
+use datafusion::sql::sqlparser::ast::{Expr, Visit, Visitor};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::Location;
 
-use crate::syntax::Tokens;
+use crate::syntax::{Tokens, walk};
 
 /// The most nested expressions, chains such as `a + b + c` included.
 pub(super) const DEPTH_MAX: usize = 1000;
@@ -103,9 +105,46 @@ fn left_of(expr: &Expr) -> Option<&Expr> {
     }
 }
 
+/// Whether a database of this process has, or had, a macro or a function: calls then stand for their bodies.
+static HAS_BODIES: AtomicBool = AtomicBool::new(false);
+
+/// Says that statements may call macros or functions, whose bodies stand in one another: from then on the length of a
+/// text says nothing about its depth.
+pub fn expect_bodies() {
+    HAS_BODIES.store(true, Ordering::Relaxed);
+}
+
 /// The stack that a statement of this text may need: an operator has at least two bytes.
 pub fn stack_for(sql: &str) -> usize {
-    if sql.len() < 512 { STACK_SHORT } else { STACK_LONG }
+    match sql.len() < 512 && !HAS_BODIES.load(Ordering::Relaxed) {
+        true => STACK_SHORT,
+        false => STACK_LONG,
+    }
+}
+
+/// Fails if expressions are nested too deeply in a statement in which bodies stand for calls.
+pub fn check_depth(statement: &impl Visit) -> Result<()> {
+    let mut depth = Depth(0);
+    match walk(statement, &mut depth) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(too_deep(None)),
+    }
+}
+
+struct Depth(usize);
+
+impl Visitor for Depth {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
+        self.0 += 1;
+        if self.0 > DEPTH_MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn post_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
+        self.0 -= 1;
+        ControlFlow::Continue(())
+    }
 }
 
 /// Runs a future; if less than `needed` of the stack is left, its polls get a new stack.

@@ -38,7 +38,7 @@ pub use comment_constraint::CONSTRAINT;
 pub use copy::{
     BETWEEN, DATE_FORMAT, EMPTY_FIRST, OWN, QUOTED_COLUMNS, SINGLE, TIMESTAMP_FORMAT, is_copy,
 };
-pub use depth::{STACK_SHORT, on_deep_stack, stack_for};
+pub use depth::{STACK_SHORT, check_depth, expect_bodies, on_deep_stack, stack_for};
 use dialect::AtollDialect;
 pub use domains::{DomainChange, NOT_NULL};
 pub use routines::{Parameter, Returns, Routine};

@@ -37,6 +37,7 @@ use atoll_sql_common::extensions::Extensions;
 use atoll_sql_common::offload::PlanningPlaces;
 use atoll_sql_exec::admission::Admission;
 use atoll_sql_exec::memory::{self, Gauge, PoolBudget, SharedPool};
+use atoll_sql_parse::parse::expect_bodies;
 use directory::DataDirectory;
 use folding::FoldSignal;
 pub(crate) use pools::{PoolReport, Pools, Workers};
@@ -156,6 +157,9 @@ impl Database {
             }
             None => (StoreDatabase::in_memory(environment), None),
         };
+        if store.newest().relations().any(|(name, _)| name.name.ends_with("()")) {
+            expect_bodies();
+        }
         let (planning, admission) = (
             PlanningPlaces::for_workers(runtime.worker_count()),
             Admission::for_cores(runtime.machine().cores.len()),

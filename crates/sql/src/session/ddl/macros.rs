@@ -20,8 +20,8 @@ use datafusion::sql::parser::{CopyToSource, Statement as Parsed};
 use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, FunctionDesc, Ident, MacroArg,
-    MacroDefinition, ObjectName, Query, SelectItem, Statement as Ast, TableFactor, Value, VisitMut,
-    VisitorMut,
+    MacroDefinition, ObjectName, Query, SelectItem, Statement as Ast, TableFactor, Value, Visit,
+    VisitMut, VisitorMut,
 };
 
 use crate::session::plan::planner::StatementPlanner;
@@ -29,7 +29,7 @@ use crate::session::statement::command_tag::{missing, with_notices};
 use atoll_sql_common::functions::Functions;
 use atoll_sql_common::names::{relation_name, resolve};
 use atoll_sql_parse::dialect::call;
-use atoll_sql_parse::parse::{Routine, separate_with_names};
+use atoll_sql_parse::parse::{Routine, check_depth, expect_bodies, separate_with_names};
 
 /// Maximum number of expanded calls in a statement: beyond it a macro calls itself.
 const CALLS_MAX: usize = 10_000;
@@ -74,6 +74,7 @@ impl StatementPlanner {
                     options: "".into(),
                 };
                 let statement = Arc::new(statement);
+                expect_bodies();
                 self.define(CatalogChange::CreateExternal { name: at, statement }).await?;
                 Ok(Some("CREATE MACRO".into()))
             }
@@ -166,6 +167,9 @@ impl StatementPlanner {
             _ => ControlFlow::Continue(()),
         };
         let is_expanded = calls.left < CALLS_MAX;
+        if is_expanded && let Parsed::Statement(ast) = &*statement {
+            check_depth(ast)?;
+        }
         match visited {
             // The names of WITH in a macro may be those around it.
             ControlFlow::Continue(()) if is_expanded => separate_with_names(statement),
@@ -224,8 +228,8 @@ impl Calls<'_> {
     /// Expands the calls in the body of a macro or function.
     ///
     /// # Errors
-    /// If too many bodies stand in one another.
-    fn expand_body(&mut self, name: &ObjectName, body: &mut impl VisitMut) -> Result<()> {
+    /// If too many bodies stand in one another, or expressions with the arguments.
+    fn expand_body(&mut self, name: &ObjectName, body: &mut (impl Visit + VisitMut)) -> Result<()> {
         if self.depth == DEPTH_MAX {
             return Err(SqlState::STATEMENT_TOO_COMPLEX.error(format!(
                 "stack depth limit exceeded: {name}() is called within more than {DEPTH_MAX} others; does it call itself?"
@@ -235,7 +239,7 @@ impl Calls<'_> {
         let expanded = walk_mut(body, self);
         self.depth -= 1;
         match expanded {
-            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Continue(()) => check_depth(body),
             ControlFlow::Break(error) => Err(error),
         }
     }

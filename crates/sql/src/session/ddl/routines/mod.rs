@@ -30,7 +30,7 @@ use crate::session::plan::planner::StatementPlanner;
 use crate::session::statement::block::{body_of, query_of_sql};
 use atoll_sql_common::error::{SqlState, stated_err};
 use atoll_sql_common::names::{TEMPORARY, quote_identifier, relation_name};
-use atoll_sql_parse::parse::{Returns, Routine};
+use atoll_sql_parse::parse::{Returns, Routine, expect_bodies};
 use atoll_sql_parse::syntax::{walk_mut, walk_relations};
 
 pub(in crate::session) use queries::{arguments_of, calls, names_columns, replace_named, template};
@@ -89,6 +89,7 @@ impl StatementPlanner {
         let schema = self.state.config_options().catalog.default_schema.as_str().into();
         let sql = sql.trim().trim_end_matches(';').trim_end().into();
         let statement = Arc::new(StoredStatement { sql, schema, options: "".into() });
+        expect_bodies();
         self.define(CatalogChange::CreateExternal { name: at, statement }).await?;
         Ok(if routine.is_procedure { "CREATE PROCEDURE" } else { "CREATE FUNCTION" })
     }
