@@ -18,7 +18,8 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr::PhysicalExpr;
 
 use super::groups::Groups;
-use super::rows::{GroupRows, kept};
+use super::one_group::{OneGroup, RowGroups};
+use super::rows::{Arranged, GroupRows, kept};
 use crate::listing::{Listing, no_function, told_apart_by_listing};
 use crate::scalar::{Arguments, GroupedForm, JSON_MARK, JSONB_MARK, is_json_field};
 
@@ -148,7 +149,7 @@ impl AggregateUDFImpl for Gathered {
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(GatheredGroup(self.rows(&args)?)))
+        Ok(Box::new(OneGroup(self.rows(&args)?)))
     }
 
     fn groups_accumulator_supported(&self, _: AccumulatorArgs) -> bool {
@@ -226,8 +227,14 @@ impl GatheredGroups {
         }
         Ok(wanted)
     }
+}
 
-    fn results(&self, arranged: super::rows::Arranged) -> Result<ArrayRef> {
+impl RowGroups for GatheredGroups {
+    fn rows(&self) -> &GroupRows {
+        &self.rows
+    }
+
+    fn results(&self, arranged: Arranged) -> Result<ArrayRef> {
         let groups =
             Groups::new(arranged, &self.result, &self.constants, self.descending, self.json);
         match self.is_distinct {
@@ -282,39 +289,6 @@ impl GroupsAccumulator for GatheredGroups {
 
     fn size(&self) -> usize {
         self.rows.bytes()
-    }
-}
-
-/// The rows of one group.
-#[derive(Debug)]
-struct GatheredGroup(GatheredGroups);
-
-impl Accumulator for GatheredGroup {
-    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        let groups = vec![0; values[0].len()];
-        self.0.update_batch(values, &groups, None, 1)
-    }
-
-    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        let groups = vec![0; states[0].len()];
-        self.0.merge_batch(states, &groups, 1)
-    }
-
-    fn evaluate(&mut self) -> Result<ScalarValue> {
-        let mut arranged = self.0.rows.arranged()?;
-        arranged.offsets.resize(2, 0);
-        ScalarValue::try_from_array(&self.0.results(arranged)?, 0)
-    }
-
-    fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        let mut arranged = self.0.rows.arranged()?;
-        arranged.offsets.resize(2, 0);
-        let lists = arranged.into_lists()?;
-        lists.iter().map(|list| ScalarValue::try_from_array(list, 0)).collect()
-    }
-
-    fn size(&self) -> usize {
-        size_of_val(self) + self.0.size()
     }
 }
 

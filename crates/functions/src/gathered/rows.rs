@@ -11,7 +11,7 @@ use datafusion::logical_expr::EmitTo;
 
 /// The type in which values are kept: texts without views, which would keep whole batches alive, and
 /// with room for more than 2 GiB.
-pub(super) fn kept(data_type: &DataType) -> DataType {
+pub(crate) fn kept(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Utf8 | DataType::Utf8View => DataType::LargeUtf8,
         DataType::Binary | DataType::BinaryView => DataType::LargeBinary,
@@ -21,7 +21,7 @@ pub(super) fn kept(data_type: &DataType) -> DataType {
 
 /// The rows of groups.
 #[derive(Debug)]
-pub(super) struct GroupRows {
+pub(crate) struct GroupRows {
     /// Types of the stored columns.
     types: Vec<DataType>,
     batches: Vec<Vec<ArrayRef>>,
@@ -32,28 +32,28 @@ pub(super) struct GroupRows {
 }
 
 /// Rows grouped together: columns, the start of each group and the end of the last one.
-pub(super) struct Arranged {
-    pub(super) columns: Vec<ArrayRef>,
-    pub(super) offsets: Vec<i32>,
+pub(crate) struct Arranged {
+    pub(crate) columns: Vec<ArrayRef>,
+    pub(crate) offsets: Vec<i32>,
 }
 
 impl GroupRows {
-    pub(super) fn new(types: Vec<DataType>) -> Self {
+    pub(crate) fn new(types: Vec<DataType>) -> Self {
         Self { types, batches: vec![], groups: vec![], count: 0, bytes: 0 }
     }
 
     /// No rows, of the same types.
-    pub(super) fn none(&self) -> Self {
+    pub(crate) fn none(&self) -> Self {
         Self::new(self.types.clone())
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         // A second copy while the rows of a group are collected.
         2 * self.bytes + self.groups.capacity() * size_of::<u32>()
     }
 
     /// Adds the rows that `wanted` selects.
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         columns: &[ArrayRef],
         groups: &[usize],
@@ -83,7 +83,7 @@ impl GroupRows {
     }
 
     /// Adds the rows of states, which are lists.
-    pub(super) fn merge(
+    pub(crate) fn merge(
         &mut self,
         states: &[ArrayRef],
         groups: &[usize],
@@ -109,13 +109,13 @@ impl GroupRows {
     }
 
     /// Collects the rows of each group, in their original order; they stay here too.
-    pub(super) fn arranged(&self) -> Result<Arranged> {
+    pub(crate) fn arranged(&self) -> Result<Arranged> {
         let columns = self.columns()?;
         arranged(&columns, &self.groups, self.count)
     }
 
     /// The same for groups that are removed.
-    pub(super) fn take(&mut self, emit_to: EmitTo) -> Result<Arranged> {
+    pub(crate) fn take(&mut self, emit_to: EmitTo) -> Result<Arranged> {
         let columns = self.columns()?;
         let (groups, count) = (std::mem::take(&mut self.groups), self.count);
         (self.batches, self.bytes, self.count) = (vec![], 0, 0);
@@ -175,7 +175,7 @@ fn arranged(columns: &[ArrayRef], groups: &[u32], count: usize) -> Result<Arrang
 
 impl Arranged {
     /// Builds a list per group and column.
-    pub(super) fn into_lists(self) -> Result<Vec<ArrayRef>> {
+    pub(crate) fn into_lists(self) -> Result<Vec<ArrayRef>> {
         let offsets = OffsetBuffer::new(self.offsets.into());
         let list = |values: ArrayRef| -> Result<ArrayRef> {
             let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));

@@ -19,7 +19,9 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_expr::PhysicalSortExpr;
 
+use super::sorted::{self, Joined, SortedGroups};
 use crate::exact_sum::distinct_measured::DistinctMeasured;
+use crate::gathered::OneGroup;
 use crate::scalar::list_mark;
 use crate::temporal::measured_type;
 
@@ -67,10 +69,16 @@ impl AggregateUDFImpl for OrderedArrayAgg {
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        self.builtin.state_fields(args)
+        match sorted::state_fields(&args) {
+            Some(fields) => Ok(fields),
+            None => self.builtin.state_fields(args),
+        }
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        if sorted::is_sorted(&args) {
+            return Ok(Box::new(OneGroup(SortedGroups::new(&args, Joined::List)?)));
+        }
         let order_bys = distinct_order(&args);
         let values = &args.expr_fields[0];
         if args.is_distinct
@@ -106,14 +114,17 @@ impl AggregateUDFImpl for OrderedArrayAgg {
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        self.builtin.groups_accumulator_supported(args)
+        sorted::is_sorted(&args) || self.builtin.groups_accumulator_supported(args)
     }
 
     fn create_groups_accumulator(
         &self,
         args: AccumulatorArgs,
     ) -> Result<Box<dyn GroupsAccumulator>> {
-        self.builtin.create_groups_accumulator(args)
+        match sorted::is_sorted(&args) {
+            true => Ok(Box::new(SortedGroups::new(&args, Joined::List)?)),
+            false => self.builtin.create_groups_accumulator(args),
+        }
     }
 
     fn supports_null_handling_clause(&self) -> bool {

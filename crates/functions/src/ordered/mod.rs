@@ -2,4 +2,5 @@
 
 pub(crate) mod any_value;
 pub(crate) mod array_agg;
+mod sorted;
 pub(crate) mod string_agg;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, BooleanArray};
 use datafusion::arrow::datatypes::{DataType, FieldRef};
-use datafusion::common::ScalarValue;
+use datafusion::common::{ScalarValue, not_impl_err};
 use datafusion::error::Result;
 use datafusion::functions_aggregate::string_agg::StringAgg;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
@@ -13,8 +13,11 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, EmitTo, GroupsAccumulator,
     ReversedUDAF, Signature,
 };
+use datafusion::physical_expr::expressions::Literal;
 
-use crate::ordered::array_agg::distinct_order;
+use super::array_agg::distinct_order;
+use super::sorted::{self, Joined, SortedGroups};
+use crate::gathered::OneGroup;
 
 /// A text and its copy: in a buffer twice as large while it grows, in an array when it is done.
 const COPIES: usize = 3;
@@ -42,10 +45,16 @@ impl AggregateUDFImpl for CountedStringAgg {
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        self.builtin.state_fields(args)
+        match sorted::state_fields(&args) {
+            Some(fields) => Ok(fields),
+            None => self.builtin.state_fields(args),
+        }
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        if sorted::is_sorted(&args) {
+            return Ok(Box::new(OneGroup(SortedGroups::new(&args, between(&args)?)?)));
+        }
         let order_bys = distinct_order(&args);
         let args = AccumulatorArgs { order_bys: &order_bys, ..args };
         Ok(Box::new(CountedText(self.builtin.accumulator(args)?)))
@@ -68,18 +77,32 @@ impl AggregateUDFImpl for CountedStringAgg {
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        self.builtin.groups_accumulator_supported(args)
+        sorted::is_sorted(&args) || self.builtin.groups_accumulator_supported(args)
     }
 
     fn create_groups_accumulator(
         &self,
         args: AccumulatorArgs,
     ) -> Result<Box<dyn GroupsAccumulator>> {
-        Ok(Box::new(CountedTexts(self.builtin.create_groups_accumulator(args)?)))
+        Ok(match sorted::is_sorted(&args) {
+            true => Box::new(SortedGroups::new(&args, between(&args)?)?),
+            false => Box::new(CountedTexts(self.builtin.create_groups_accumulator(args)?)),
+        })
     }
 
     fn documentation(&self) -> Option<&Documentation> {
         self.builtin.documentation()
+    }
+}
+
+/// What stands between two values, nothing for NULL.
+fn between(args: &AccumulatorArgs) -> Result<Joined> {
+    let literal = args.exprs[1].downcast_ref::<Literal>().map(Literal::value);
+    let between = literal.map(|value| (value.is_null(), value.try_as_str().flatten()));
+    match between {
+        Some((true, _)) => Ok(Joined::Text(String::new())),
+        Some((false, Some(between))) => Ok(Joined::Text(between.to_owned())),
+        _ => not_impl_err!("string_agg delimiter must be a string literal"),
     }
 }
 
