@@ -85,6 +85,7 @@ use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use datafusion::prelude::SessionContext;
 
 pub use exact_sum::avg::CheckedAvg;
+pub use exact_sum::mean::decimal_average;
 pub use exact_sum::overflow::SumOverflow;
 pub use exact_sum::sum::CheckedSum;
 pub use excluded::EXCLUDE;

@@ -29,7 +29,7 @@ impl Averaged for i64 {
 impl Averaged for i128 {
     fn average(total: ExactTotal<i128>, count: u64, scale: i128) -> Option<i128> {
         if total.wraps == 0
-            && let Some(average) = average_in_128_bits(total.low, i128::from(count), scale)
+            && let Some(average) = decimal_average(total.low, i128::from(count), scale)
         {
             return Some(average);
         }
@@ -48,9 +48,11 @@ impl Averaged for i256 {
     }
 }
 
+/// `total · scale / count`, rounded half away from zero; `None` if it does not fit. `count` is not 0.
+///
 /// Scales the quotient and the remainder separately, so that only a result that does not fit
 /// overflows, and not an intermediate sum.
-fn average_in_128_bits(total: i128, count: i128, scale: i128) -> Option<i128> {
+pub fn decimal_average(total: i128, count: i128, scale: i128) -> Option<i128> {
     let whole = (total / count).checked_mul(scale)?;
     let rest = (total % count).checked_mul(scale)?;
     let up = if 2 * (rest % count).abs() >= count { rest.signum() } else { 0 };

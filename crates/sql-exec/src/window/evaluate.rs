@@ -1,5 +1,6 @@
 //! The results of functions for all rows in order.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +16,8 @@ use datafusion::physical_expr::window::WindowExpr;
 
 use super::frame::{Frame, Frames};
 use super::function::{Computed, WindowFunction};
-use super::key::ordered_values;
+use super::key::{is_text, ordered_values};
+use super::order::KeyOrder;
 use super::rows::{KeptRows, OrderedRows, RowNumber};
 
 /// Whole numbers up to this are exact as floats.
@@ -34,6 +36,7 @@ pub(super) enum ResultColumn {
 pub(super) struct Evaluation<'a> {
     pub(super) kept: &'a KeptRows,
     pub(super) ordered: &'a OrderedRows,
+    pub(super) order: &'a KeyOrder,
     /// The rows of each output batch.
     pub(super) batches: &'a [Range<usize>],
 }
@@ -47,6 +50,12 @@ impl Evaluation<'_> {
         expr: &dyn WindowExpr,
     ) -> Result<ResultColumn> {
         let result = &function.data_type;
+        let frames = match function.computed.frame().map(|frame| self.frames(frame)) {
+            Some(Some(frames)) => frames,
+            Some(None) => return self.by_partition(expr),
+            None => Frames { starts: vec![], ends: vec![] },
+        };
+        let frames = &frames;
         let column = match &function.computed {
             Computed::RowNumber => Some(self.numbers(result, |row, from, _| row - from + 1)?),
             Computed::Rank => Some(self.numbers(result, |_, from, peer| peer - from + 1)?),
@@ -66,27 +75,39 @@ impl Evaluation<'_> {
                 rows: self.shifted(*ahead),
                 default: default.to_array()?,
             }),
-            Computed::Nth(frame, at) => {
+            Computed::Nth(_, at) => {
                 let place = |frame: Range<usize>| {
                     frame.start.checked_add(*at).filter(|place| *place < frame.end)
                 };
-                Some(self.rows_of_frames(*frame, result, place)?)
+                Some(self.rows_of_frames(frames, result, place))
             }
-            Computed::Last(frame) => {
+            Computed::Last(_) => {
                 let place =
                     |frame: Range<usize>| frame.end.checked_sub(1).filter(|at| *at >= frame.start);
-                Some(self.rows_of_frames(*frame, result, place)?)
+                Some(self.rows_of_frames(frames, result, place))
             }
-            Computed::Count(frame) => Some(self.counts(at, *frame, result)?),
-            Computed::Sum(frame) => self.sums(at, *frame, result)?,
-            Computed::Average(frame) => self.averages(at, *frame, result)?,
-            Computed::Smallest(frame) => self.extremes(at, *frame, result, |a, b| a <= b)?,
-            Computed::Largest(frame) => self.extremes(at, *frame, result, |a, b| a >= b)?,
+            Computed::Count(_) => Some(self.counts(at, frames, result)?),
+            Computed::Sum(_) => self.sums(at, frames, result)?,
+            Computed::Average(_) => self.averages(at, frames, result)?,
+            Computed::Smallest(_) => self.extremes(at, frames, result, Ordering::is_le),
+            Computed::Largest(_) => self.extremes(at, frames, result, Ordering::is_ge),
         };
         match column {
             Some(column) => Ok(column),
             None => self.by_partition(expr),
         }
+    }
+
+    /// The frames of all rows; `None` if they depend on values that are not ordered as whole numbers.
+    fn frames(&self, frame: Frame) -> Option<Frames> {
+        if !frame.reads_keys() {
+            return Some(frame.frames(self.ordered, None));
+        }
+        // A key that is one of the partition's too is not there a second time.
+        let key = self.order.partition;
+        let is_descending = self.order.options.get(key)?.descending;
+        let keys = self.kept.row_keys(key, is_descending, &self.ordered.rows)?;
+        Some(frame.frames(self.ordered, Some(&keys)))
     }
 
     /// Results as arrays of the output batches.
@@ -202,14 +223,13 @@ impl Evaluation<'_> {
 
     fn rows_of_frames(
         &self,
-        frame: Frame,
+        frames: &Frames,
         data_type: &DataType,
         place: impl Fn(Range<usize>) -> Option<usize>,
-    ) -> Result<ResultColumn> {
-        let frames = frame.frames(self.ordered);
+    ) -> ResultColumn {
         let found = |row| place(frames.of(row)).map_or(RowNumber::NONE, |at| self.ordered.rows[at]);
         let rows = (0..self.ordered.len()).map(found).collect();
-        Ok(ResultColumn::Rows { rows, default: null_of(data_type) })
+        ResultColumn::Rows { rows, default: null_of(data_type) }
     }
 
     /// The argument of each batch.
@@ -245,9 +265,9 @@ impl Evaluation<'_> {
         Some(before)
     }
 
-    fn counts(&self, at: usize, frame: Frame, data_type: &DataType) -> Result<ResultColumn> {
-        let (frames, before) = (frame.frames(self.ordered), self.valid_before(at));
-        let counts = (0..self.ordered.len()).map(|row| i64::from(count(&frames, &before, row)));
+    fn counts(&self, at: usize, frames: &Frames, data_type: &DataType) -> Result<ResultColumn> {
+        let before = self.valid_before(at);
+        let counts = (0..self.ordered.len()).map(|row| i64::from(count(frames, &before, row)));
         self.batches_of::<Int64Type>(data_type, counts.collect(), None)
     }
 
@@ -279,11 +299,16 @@ impl Evaluation<'_> {
         Some(values)
     }
 
-    fn sums(&self, at: usize, frame: Frame, data_type: &DataType) -> Result<Option<ResultColumn>> {
+    fn sums(
+        &self,
+        at: usize,
+        frames: &Frames,
+        data_type: &DataType,
+    ) -> Result<Option<ResultColumn>> {
         let Some(before) = self.sums_before(at, data_type) else { return Ok(None) };
-        let (frames, valid_before) = (frame.frames(self.ordered), self.valid_before(at));
+        let valid_before = self.valid_before(at);
         let rows = 0..self.ordered.len();
-        let valid = rows.clone().map(|row| count(&frames, &valid_before, row) > 0).collect();
+        let valid = rows.clone().map(|row| count(frames, &valid_before, row) > 0).collect();
         let sums = rows.map(|row| {
             let frame = frames.of(row);
             before[frame.end] - before[frame.start]
@@ -316,49 +341,90 @@ impl Evaluation<'_> {
     fn averages(
         &self,
         at: usize,
-        frame: Frame,
+        frames: &Frames,
         data_type: &DataType,
     ) -> Result<Option<ResultColumn>> {
         let Some(before) = self.sums_before(at, data_type) else { return Ok(None) };
-        let (frames, valid_before) = (frame.frames(self.ordered), self.valid_before(at));
-        let (mut averages, mut valid) = (Vec::new(), Vec::new());
-        for row in 0..self.ordered.len() {
+        let valid_before = self.valid_before(at);
+        let rows = 0..self.ordered.len();
+        let counts: Vec<u32> = rows.clone().map(|row| count(frames, &valid_before, row)).collect();
+        let valid = Some(counts.iter().map(|count| *count > 0).collect());
+        let sums = rows.map(|row| {
             let frame = frames.of(row);
-            let count = count(&frames, &valid_before, row);
-            let sum = (before[frame.end] - before[frame.start]) as f64;
-            averages.push(if count > 0 { sum / f64::from(count) } else { 0.0 });
-            valid.push(count > 0);
+            before[frame.end] - before[frame.start]
+        });
+        let counted = sums.zip(counts.iter().map(|count| (*count).max(1)));
+        if *data_type == DataType::Float64 {
+            let averages = counted.map(|(sum, count)| sum as f64 / f64::from(count)).collect();
+            return self.batches_of::<Float64Type>(data_type, averages, valid).map(Some);
         }
-        self.batches_of::<Float64Type>(data_type, averages, Some(valid)).map(Some)
+        let Some(scale) = self.added_digits(at, data_type) else { return Ok(None) };
+        let averages = counted.map(|(sum, count)| decimal_average(sum, count, scale));
+        let Some(averages) = averages.collect() else { return Ok(None) };
+        self.batches_of::<Decimal128Type>(data_type, averages, valid).map(Some)
     }
 
-    /// The first row of each frame whose value is `before` or the same as all others.
+    /// Ten to the power of the fraction digits that averages of decimals have and the values have not; `None` if an
+    /// average may have more digits than its type.
+    fn added_digits(&self, at: usize, result: &DataType) -> Option<i128> {
+        let argument = self.arguments(at).flatten().next();
+        match (argument.map(|column| column.data_type()), result) {
+            (Some(DataType::Decimal128(wide, of)), DataType::Decimal128(precision, scale)) => {
+                let more = u8::try_from(scale.checked_sub(*of)?).ok()?;
+                (wide.checked_add(more)? <= *precision).then(|| 10_i128.pow(u32::from(more)))
+            }
+            (None, _) => Some(1),
+            _ => None,
+        }
+    }
+
+    /// The first row of each frame whose value compares as `is_better` to those of all others.
     fn extremes(
         &self,
         at: usize,
-        frame: Frame,
+        frames: &Frames,
         data_type: &DataType,
-        is_better: impl Fn(i128, i128) -> bool,
-    ) -> Result<Option<ResultColumn>> {
-        let columns = self.arguments(at).map(|column| Some((column?, ordered_values(column?)?)));
-        let Some(columns) = columns.collect::<Option<Vec<_>>>() else { return Ok(None) };
-        let value = |row: usize| {
-            let number = self.ordered.rows[row];
-            let (column, values) = &columns[number.batch()];
-            column.is_valid(number.row()).then(|| values[number.row()])
+        is_better: impl Fn(Ordering) -> bool,
+    ) -> Option<ResultColumn> {
+        let columns: Vec<&ArrayRef> = self.arguments(at).collect::<Option<_>>()?;
+        let rows = match is_text(data_type) {
+            true => {
+                let texts = columns.iter().map(|column| texts(column));
+                let texts = texts.collect::<Option<Vec<_>>>()?;
+                let value = |number: RowNumber| texts[number.batch()](number.row());
+                self.best_rows(frames, value, is_better)
+            }
+            false => {
+                let values = columns.iter().map(|column| ordered_values(column));
+                let values = values.collect::<Option<Vec<_>>>()?;
+                let value = |number: RowNumber| {
+                    let is_valid = columns[number.batch()].is_valid(number.row());
+                    is_valid.then(|| values[number.batch()][number.row()])
+                };
+                self.best_rows(frames, value, is_better)
+            }
         };
-        let frames = frame.frames(self.ordered);
+        Some(ResultColumn::Rows { rows, default: null_of(data_type) })
+    }
+
+    /// The rows with the best values of frames whose ends only move forwards.
+    fn best_rows<T: Ord + Copy>(
+        &self,
+        frames: &Frames,
+        value: impl Fn(RowNumber) -> Option<T>,
+        is_better: impl Fn(Ordering) -> bool,
+    ) -> Vec<RowNumber> {
         let mut rows = Vec::with_capacity(self.ordered.len());
-        // Candidates with their values: each is better than those behind it.
-        let mut best: VecDeque<(usize, i128)> = VecDeque::new();
+        // Candidates with their values: each is better than those after it.
+        let mut best: VecDeque<(usize, T)> = VecDeque::new();
         for partition in self.ordered.partitions() {
             best.clear();
             let mut seen = partition.start;
             for row in partition {
                 let frame = frames.of(row);
                 for next in seen..frame.end {
-                    let Some(value) = value(next) else { continue };
-                    while best.back().is_some_and(|(_, last)| is_better(value, *last)) {
+                    let Some(value) = value(self.ordered.rows[next]) else { continue };
+                    while best.back().is_some_and(|(_, last)| is_better(value.cmp(last))) {
                         best.pop_back();
                     }
                     best.push_back((next, value));
@@ -371,7 +437,7 @@ impl Evaluation<'_> {
                 rows.push(first.map_or(RowNumber::NONE, |(first, _)| self.ordered.rows[*first]));
             }
         }
-        Ok(Some(ResultColumn::Rows { rows, default: null_of(data_type) }))
+        rows
     }
 
     /// The results of DataFusion's function, one partition after the other.
@@ -403,6 +469,39 @@ fn count(frames: &Frames, valid_before: &Option<Vec<u32>>, row: usize) -> u32 {
         Some(before) => before[frame.end] - before[frame.start],
         None => frame.len() as u32,
     }
+}
+
+/// The sum, scaled, by the count; `None` if it does not fit.
+#[inline]
+fn decimal_average(sum: i128, count: u32, scale: i128) -> Option<i128> {
+    // Most sums fit 64 bits, in which division is several times faster.
+    let narrow = i64::try_from(sum).ok().zip(i64::try_from(scale).ok());
+    if let Some(scaled) = narrow.and_then(|(sum, scale)| sum.checked_mul(scale)) {
+        let count = i64::from(count);
+        let (whole, rest) = (scaled / count, scaled % count);
+        let up = if 2 * rest.abs() >= count { rest.signum() } else { 0 };
+        return Some(i128::from(whole + up));
+    }
+    atoll_functions::decimal_average(sum, i128::from(count), scale)
+}
+
+/// The text of a row; `None` for NULL.
+type TextOf<'a> = Box<dyn Fn(usize) -> Option<&'a [u8]> + 'a>;
+
+/// The text of a row, if it has one.
+fn texts(column: &ArrayRef) -> Option<TextOf<'_>> {
+    macro_rules! rows {
+        ($texts:expr) => {{
+            let texts = $texts;
+            Box::new(move |row| texts.is_valid(row).then(|| texts.value(row).as_bytes()))
+        }};
+    }
+    Some(match column.data_type() {
+        DataType::Utf8View => rows!(column.as_string_view()),
+        DataType::Utf8 => rows!(column.as_string::<i32>()),
+        DataType::LargeUtf8 => rows!(column.as_string::<i64>()),
+        _ => return None,
+    })
 }
 
 fn null_of(data_type: &DataType) -> ArrayRef {

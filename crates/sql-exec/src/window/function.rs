@@ -16,7 +16,7 @@ use datafusion::physical_expr::window::{
 use datafusion::physical_plan::windows::WindowUDFExpr;
 
 use super::frame::Frame;
-use super::key::is_ordered;
+use super::key::{is_ordered, is_text};
 
 /// What a function computes for each row.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ pub(super) enum Computed {
     /// The number of rows with a value, or of all.
     Count(Frame),
     Sum(Frame),
-    /// The average of floats.
+    /// The average of floats or decimals.
     Average(Frame),
     Smallest(Frame),
     Largest(Frame),
@@ -50,6 +50,22 @@ pub(super) struct WindowFunction {
     /// The value over which it is computed; `None` for functions of positions.
     pub(super) argument: Option<Arc<dyn PhysicalExpr>>,
     pub(super) data_type: DataType,
+}
+
+impl Computed {
+    /// The frame over which it is computed, if it has one.
+    pub(super) fn frame(&self) -> Option<Frame> {
+        match self {
+            Self::Nth(frame, _)
+            | Self::Last(frame)
+            | Self::Count(frame)
+            | Self::Sum(frame)
+            | Self::Average(frame)
+            | Self::Smallest(frame)
+            | Self::Largest(frame) => Some(*frame),
+            _ => None,
+        }
+    }
 }
 
 impl WindowFunction {
@@ -79,11 +95,9 @@ impl WindowFunction {
         let Some(argument) = argument.transpose().ok() else { return false };
         match (&self.computed, argument, &self.data_type) {
             (Computed::Sum(_), Some(argument), result) => sums(&argument, result),
-            (Computed::Average(_), argument, result) => {
-                argument == Some(DataType::Float64) && *result == DataType::Float64
-            }
+            (Computed::Average(_), Some(argument), result) => averages(&argument, result),
             (Computed::Smallest(_) | Computed::Largest(_), Some(argument), result) => {
-                argument == *result && is_ordered(&argument)
+                argument == *result && (is_ordered(&argument) || is_text(&argument))
             }
             (
                 Computed::Shift(..) | Computed::Nth(..) | Computed::Last(_),
@@ -113,6 +127,15 @@ fn sums(argument: &DataType, result: &DataType) -> bool {
     }
 }
 
+/// Whether averages of these are made of sums in whole numbers.
+fn averages(argument: &DataType, result: &DataType) -> bool {
+    match (argument, result) {
+        (DataType::Float64, DataType::Float64) => true,
+        (DataType::Decimal128(_, of), DataType::Decimal128(_, scale)) => of <= scale,
+        _ => false,
+    }
+}
+
 type Parsed = (Computed, Option<Arc<dyn PhysicalExpr>>);
 
 fn of_position(expr: &StandardWindowExpr, schema: &Schema) -> Option<Parsed> {
@@ -125,7 +148,7 @@ fn of_position(expr: &StandardWindowExpr, schema: &Schema) -> Option<Parsed> {
     let args = function.args();
     let constant = |at: usize| args.get(at).map(constant_of);
     let whole = |at: usize| constant(at).map(|value| value.as_ref().and_then(whole_number));
-    let frame = || Frame::new(expr.get_window_frame());
+    let frame = || frame(expr, schema);
     let computed = match (function.fun().name(), args.len()) {
         ("row_number", 0) => Computed::RowNumber,
         ("rank", 0) => Computed::Rank,
@@ -160,6 +183,14 @@ fn of_position(expr: &StandardWindowExpr, schema: &Schema) -> Option<Parsed> {
     Some((computed, args.first().cloned()))
 }
 
+fn frame(expr: &dyn WindowExpr, schema: &Schema) -> Option<Frame> {
+    let key = match expr.order_by() {
+        [key] => key.expr.data_type(schema).ok(),
+        _ => None,
+    };
+    Frame::new(expr.get_window_frame(), key.as_ref())
+}
+
 fn constant_of(expr: &Arc<dyn PhysicalExpr>) -> Option<ScalarValue> {
     expr.downcast_ref::<Literal>().map(|literal| literal.value().clone())
 }
@@ -188,7 +219,7 @@ fn aggregate(
     if !is_plain {
         return None;
     }
-    let frame = Frame::new(expr.get_window_frame())?;
+    let frame = frame(expr, schema)?;
     let arguments = aggregate.expressions();
     let [argument] = &arguments[..] else { return None };
     let computed = match aggregate.fun().name() {

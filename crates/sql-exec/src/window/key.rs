@@ -99,6 +99,11 @@ pub(super) fn is_ordered(data_type: &DataType) -> bool {
     with_ordered!(none, _values => true, else false)
 }
 
+/// Whether values of the type are texts that are ordered by their bytes.
+pub(super) fn is_text(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Utf8View | DataType::Utf8 | DataType::LargeUtf8)
+}
+
 /// The values as whole numbers; what stands for a null is any of them. `None` for other types.
 pub(super) fn ordered_values(array: &ArrayRef) -> Option<Vec<i128>> {
     with_ordered!(array, values => Some(values.iter().map(|value| value.ordered()).collect()), else None)

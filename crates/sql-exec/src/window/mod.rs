@@ -1,8 +1,8 @@
 //! Sorts, and window functions over all rows of a partition at once.
 //!
 //! [`WindowsAtOnce`] replaces a sort and DataFusion's window operator with a [`WindowExec`] if it computes all
-//! functions of the operator. Others (FILTER, DISTINCT, IGNORE NULLS, EXCLUDE, RANGE with a distance, other
-//! functions) stay as DataFusion planned them.
+//! functions of the operator. Others (FILTER, DISTINCT, IGNORE NULLS, EXCLUDE, RANGE with months, other functions) stay as
+//! DataFusion planned them.
 //!
 //! | file | what |
 //! |---|---|

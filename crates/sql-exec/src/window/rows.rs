@@ -8,6 +8,8 @@ use datafusion::arrow::compute::{concat, interleave};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::Result;
 
+use super::key::ordered_values;
+
 /// Rows that follow each other as they came are copied at once where so many do on average.
 const RUN_ROWS: usize = 32;
 
@@ -87,12 +89,55 @@ impl KeptRows {
         Ok(interleave(&columns, &places)?)
     }
 
+    /// The values of a key for rows in its order; `None` if they are not ordered as whole numbers.
+    pub(super) fn row_keys(
+        &self,
+        key: usize,
+        is_descending: bool,
+        rows: &[RowNumber],
+    ) -> Option<RowKeys> {
+        let columns = self.batches.iter().map(|kept| {
+            let column = &kept.keys[key];
+            Some((ordered_values(column)?, column.logical_nulls()))
+        });
+        let columns = columns.collect::<Option<Vec<_>>>()?;
+        let value = |row: &RowNumber| match columns[row.batch()].0[row.row()] {
+            value if is_descending => value.saturating_neg(),
+            value => value,
+        };
+        let is_valid = |row: &RowNumber| {
+            columns[row.batch()].1.as_ref().is_none_or(|nulls| nulls.is_valid(row.row()))
+        };
+        let has_nulls = columns.iter().any(|(_, nulls)| nulls.is_some());
+        Some(RowKeys {
+            values: rows.iter().map(value).collect(),
+            valid: has_nulls.then(|| rows.iter().map(is_valid).collect()),
+        })
+    }
+
     /// These rows of the input.
     pub(super) fn batch(&self, rows: &[RowNumber]) -> Result<RecordBatch> {
         let column = |at: usize| self.gather(|kept| kept.batch.column(at), None, rows);
         let columns = (0..self.schema.fields().len()).map(column).collect::<Result<_>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
+    }
+}
+
+/// The values of the key by which rows are ordered, which only grow in a partition.
+pub(super) struct RowKeys {
+    pub(super) values: Vec<i128>,
+    /// `None` if all rows have one.
+    valid: Option<Vec<bool>>,
+}
+
+impl RowKeys {
+    /// The rows of a partition that have a key: others come first or last.
+    pub(super) fn known(&self, partition: Range<usize>) -> Range<usize> {
+        let Some(valid) = &self.valid else { return partition };
+        let first = partition.clone().find(|row| valid[*row]).unwrap_or(partition.end);
+        let end = (first..partition.end).find(|row| !valid[*row]).unwrap_or(partition.end);
+        first..end
     }
 }
 

@@ -324,7 +324,8 @@ impl WindowRun {
                 _ => ordered.append(part, is_one_partition),
             }
         }
-        let evaluation = Evaluation { kept: &kept, ordered: &ordered, batches: &batches };
+        let order = &self.plan.order;
+        let evaluation = Evaluation { kept: &kept, ordered: &ordered, order, batches: &batches };
         let functions = self.plan.functions.iter().zip(&self.plan.exprs).enumerate();
         let results = functions
             .map(|(at, (function, expr))| evaluation.evaluate(at, function, expr.as_ref()))

@@ -67,9 +67,56 @@ fn queries(table: &str) -> Vec<String> {
             queries.push(format!(
                 "SELECT id, sum(v) OVER w, sum(d) OVER w, sum(w) OVER w, avg(v) OVER w, count(*) OVER w, \
                  count(s) OVER w, min(v) OVER w, max(f) OVER w, min(f) OVER w, max(day) OVER w, min(t) OVER w, \
+                 avg(d) OVER w, avg(w) OVER w, min(s) OVER w, max(s) OVER w, \
                  first_value(s) OVER w, last_value(v) OVER w, nth_value(d, 2) OVER w \
                  FROM {table} WINDOW w AS ({over} {frame})"
             ));
+        }
+    }
+    for (key, distances) in [
+        (
+            "v",
+            [
+                "3 PRECEDING AND CURRENT ROW",
+                "7 PRECEDING AND 2 FOLLOWING",
+                "1 FOLLOWING AND 9 FOLLOWING",
+            ],
+        ),
+        (
+            "d",
+            [
+                "0.5 PRECEDING AND CURRENT ROW",
+                "UNBOUNDED PRECEDING AND 1.25 FOLLOWING",
+                "2 PRECEDING AND 1 PRECEDING",
+            ],
+        ),
+        (
+            "t",
+            [
+                "INTERVAL '3 hours' PRECEDING AND CURRENT ROW",
+                "CURRENT ROW AND INTERVAL '1 day' FOLLOWING",
+                "INTERVAL '1 month' PRECEDING AND INTERVAL '90 minutes' FOLLOWING",
+            ],
+        ),
+        (
+            "day",
+            [
+                "INTERVAL '3 days' PRECEDING AND INTERVAL '1 day' PRECEDING",
+                "INTERVAL '2 days' PRECEDING AND UNBOUNDED FOLLOWING",
+                "INTERVAL '36 hours' PRECEDING AND CURRENT ROW",
+            ],
+        ),
+    ] {
+        for (distance, order) in distances
+            .iter()
+            .flat_map(|distance| ["", "DESC", "DESC NULLS LAST"].map(|order| (distance, order)))
+        {
+            for partition in ["", "PARTITION BY p", "PARTITION BY b, v", "PARTITION BY id"] {
+                queries.push(format!(
+                    "SELECT id, count(*) OVER w, sum(v) OVER w, avg(d) OVER w, min(f) OVER w, max(s) OVER w, count(s) OVER w \
+                     FROM {table} WINDOW w AS ({partition} ORDER BY {key} {order} RANGE BETWEEN {distance})"
+                ));
+            }
         }
     }
     for over in ["PARTITION BY p ORDER BY v", "ORDER BY s", "PARTITION BY b", "", "ORDER BY f, b"] {
@@ -162,6 +209,10 @@ fn plans_show_which_operator_computes_a_window() {
         "SELECT sum(v) OVER (PARTITION BY p ORDER BY t), lag(s) OVER (PARTITION BY p ORDER BY t) FROM many",
         "SELECT first_value(s) OVER (PARTITION BY p ORDER BY t ROWS 3 PRECEDING) FROM many",
         "SELECT avg(v) OVER (PARTITION BY p) FROM many",
+        "SELECT avg(d) OVER (PARTITION BY p) FROM many",
+        "SELECT max(s) OVER (PARTITION BY p) FROM many",
+        "SELECT sum(v) OVER (ORDER BY v RANGE 2 PRECEDING) FROM many",
+        "SELECT count(*) OVER (PARTITION BY p ORDER BY t RANGE INTERVAL '1 hour' PRECEDING) FROM many",
     ] {
         let plan = plan(&session, own);
         assert!(plan.contains("WindowExec: ") && !plan.contains("WindowAggExec"), "{own}\n{plan}");
@@ -173,10 +224,9 @@ fn plans_show_which_operator_computes_a_window() {
         "SELECT lag(v) IGNORE NULLS OVER (PARTITION BY p ORDER BY t) FROM many",
         "SELECT first_value(v) IGNORE NULLS OVER (PARTITION BY p ORDER BY t) FROM many",
         "SELECT sum(v) OVER (ORDER BY s ROWS 2 PRECEDING EXCLUDE CURRENT ROW) FROM many",
-        "SELECT sum(v) OVER (ORDER BY v RANGE 2 PRECEDING) FROM many",
+        "SELECT sum(v) OVER (ORDER BY t RANGE INTERVAL '1 month' PRECEDING) FROM many",
         "SELECT lag(v, v) OVER (ORDER BY s) FROM many",
         "SELECT stddev(v) OVER (PARTITION BY p) FROM many",
-        "SELECT max(s) OVER (PARTITION BY p) FROM many",
         "SELECT row_number() OVER (ORDER BY s) FROM many LIMIT 10",
     ] {
         let plan = plan(&session, other);
