@@ -102,6 +102,7 @@ impl SessionTemplate {
             .with_query_planner(Arc::new(AtollQueryPlanner))
             .with_type_planner(Arc::new(SqlTypes::default()))
             .with_optimizer_rule(Arc::new(CheckedArithmetic::last()))
+            .with_optimizer_rule(atoll_sql_exec::group::finest_sets())
             .with_physical_optimizer_rules(atoll_sql_exec::rules::physical_rules(
                 parts.pools.all().primitives(),
                 parts.limit,

@@ -67,6 +67,50 @@ fn every_variant_gives_the_groups_of_datafusions_operators() {
     }
 }
 
+const SETS: [&str; 9] = [
+    "ROLLUP (short, tiny)",
+    "CUBE (short, mixed, tiny % 3)",
+    "GROUPING SETS ((short, tiny), (short), ())",
+    "GROUPING SETS ((short), (tiny), (tiny, short))",
+    "GROUPING SETS ((short), (tiny))",
+    "GROUPING SETS ((), ())",
+    "tiny % 2, ROLLUP (short)",
+    "ROLLUP (real)",
+    "CUBE (v % 3, v % 3)",
+];
+
+#[test]
+fn grouping_sets_over_their_finest_set_are_those_of_the_rows() {
+    for session in [live(), fake(machines::four_nodes(), Strategy::Aligned)] {
+        rows(&session, TABLE);
+        rows(&session, "CREATE TABLE none AS SELECT * FROM t LIMIT 0");
+        rows(&session, "CREATE TABLE one AS SELECT * FROM t WHERE v = 4");
+        for (table, sets) in ["t", "none", "one"].into_iter().flat_map(|t| SETS.map(|s| (t, s))) {
+            for functions in [
+                "count(*), count(v), sum(v), min(v), max(v), sum(amount), min(amount), max(day), min(mixed)",
+                "grouping(short), count(*), sum(v), avg(amount)",
+                "count(*) + 1, count(DISTINCT tiny), sum(v) FILTER (WHERE v > 100)",
+                "sum(real), max(real)",
+                "min(short)",
+            ] {
+                if functions.contains("grouping") && !sets.contains("(short") {
+                    continue;
+                }
+                let sql = format!("SELECT {functions} FROM {table} GROUP BY {sets}");
+                let found = ["off", "auto"].map(|method| {
+                    rows(&session, &format!("SET atoll.aggregate = '{method}'"));
+                    let mut rows = rows(&session, &sql);
+                    rows.sort();
+                    rows
+                });
+                assert_eq!(found[0], found[1], "{sql} on {}", session.machine().name);
+            }
+        }
+        let sql = "EXPLAIN SELECT short, sum(v) FROM t GROUP BY ROLLUP (short, tiny)";
+        assert!(rows(&session, sql).concat().concat().contains("GroupExec: gby=[short"));
+    }
+}
+
 #[test]
 fn a_string_too_long_for_a_word_that_comes_late_is_a_group_like_others() {
     let session = live();
