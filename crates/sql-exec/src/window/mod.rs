@@ -18,10 +18,12 @@
 //! | `order` | rows sorted by words |
 //! | `evaluate` | the results of functions |
 //! | `sort_exec`, `sort_rule` | the sort of all rows: an order without functions |
+//! | `distinct_on` | DISTINCT ON as numbered rows |
 //! | `top` | the first rows of each partition, where a filter needs no others |
 //! | `fallback` | DataFusion's operators, which spill, for rows that do not fit into memory |
 
 mod collect;
+mod distinct_on;
 mod evaluate;
 mod exec;
 mod fallback;
@@ -39,6 +41,7 @@ mod sort_exec;
 mod sort_rule;
 mod top;
 
+pub use distinct_on::first_of_each;
 pub use exec::WindowExec;
 pub(crate) use rule::WindowsAtOnce;
 pub use sort_exec::GatheredSortExec;

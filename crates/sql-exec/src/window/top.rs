@@ -52,6 +52,7 @@ impl TopRows {
         let most = match most.value() {
             ScalarValue::Int64(Some(most)) => *most,
             ScalarValue::Int32(Some(most)) => i64::from(*most),
+            ScalarValue::UInt64(Some(most)) => i64::try_from(*most).ok()?,
             _ => return None,
         };
         let most = match operator {

@@ -11,7 +11,7 @@ use datafusion::execution::disk_manager::DiskManager;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::{SessionState, SessionStateBuilder};
-use datafusion::optimizer::{Analyzer, AnalyzerRule};
+use datafusion::optimizer::{Analyzer, AnalyzerRule, OptimizerRule};
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::catalog::{Catalogs, KeptNames};
@@ -98,11 +98,9 @@ impl SessionTemplate {
             ])
             .with_default_features()
             .with_analyzer_rules(analyzer_rules())
-            .with_optimizer_rules(atoll_sql_semantics::rewrite::optimizer_rules())
+            .with_optimizer_rules(optimizer_rules())
             .with_query_planner(Arc::new(AtollQueryPlanner))
             .with_type_planner(Arc::new(SqlTypes::default()))
-            .with_optimizer_rule(Arc::new(CheckedArithmetic::last()))
-            .with_optimizer_rule(atoll_sql_exec::group::finest_sets())
             .with_physical_optimizer_rules(atoll_sql_exec::rules::physical_rules(
                 parts.pools.all().primitives(),
                 parts.limit,
@@ -174,6 +172,15 @@ impl SessionTemplate {
 }
 
 /// DataFusion's analyzer with the rules before and after type coercion.
+/// DataFusion's logical rules with Atoll's: what is right first, then what is fast.
+fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let mut rules = vec![atoll_sql_exec::window::first_of_each()];
+    rules.extend(atoll_sql_semantics::rewrite::optimizer_rules());
+    rules.push(Arc::new(CheckedArithmetic::last()));
+    rules.push(atoll_sql_exec::group::finest_sets());
+    rules
+}
+
 fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = Analyzer::new().rules;
     rules.insert(0, Arc::new(OuterNames));

@@ -135,6 +135,9 @@ fn queries(table: &str) -> Vec<String> {
         format!("SELECT id FROM {table} QUALIFY row_number() OVER (PARTITION BY s ORDER BY t, id) = 1"),
         format!("SELECT id FROM {table} QUALIFY 3 > rank() OVER (PARTITION BY s ORDER BY v) AND id % 3 > 0"),
         format!("SELECT id FROM {table} QUALIFY rank() OVER (ORDER BY v) <= 0"),
+        format!("SELECT DISTINCT ON (p) p, id, s, v + 1 FROM {table} ORDER BY p, v DESC NULLS LAST, id"),
+        format!("SELECT DISTINCT ON (s, b) * FROM {table} ORDER BY s DESC, b, f, id DESC"),
+        format!("SELECT DISTINCT ON (f) a.id, b.d FROM {table} a JOIN {table} b USING (f) ORDER BY f, a.t, a.id, b.id"),
         format!(
             "SELECT a.id, row_number() OVER (PARTITION BY a.p ORDER BY b.v, a.id, b.id), \
              sum(b.v) OVER (PARTITION BY a.p), max(b.id) OVER (PARTITION BY b.p ORDER BY a.id, b.id) \
