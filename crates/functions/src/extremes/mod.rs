@@ -3,3 +3,4 @@
 pub(crate) mod intervals;
 pub(crate) mod nested;
 pub(crate) mod ordered;
+mod texts;

@@ -25,6 +25,7 @@ use datafusion::physical_expr::NullState;
 
 use crate::extremes::intervals::{INTERVAL, IntervalExtreme};
 use crate::extremes::nested::NestedExtreme;
+use crate::extremes::texts::TextExtreme;
 use crate::masked::masked;
 
 /// Defines `$name`: DataFusion's `$builtin` with a different grouped implementation for floats, which keeps
@@ -94,6 +95,7 @@ macro_rules! extreme {
                     DataType::Float16 => Box::new(GroupedExtreme::<Float16Type>::new($better)),
                     DataType::Float32 => Box::new(GroupedExtreme::<Float32Type>::new($better)),
                     DataType::Float64 => Box::new(GroupedExtreme::<Float64Type>::new($better)),
+                    DataType::Utf8View => Box::new(TextExtreme::new($better)),
                     _ => return self.builtin.create_groups_accumulator(args),
                 })
             }
