@@ -418,8 +418,14 @@ impl Evaluation<'_> {
         // Candidates with their values: each is better than those after it.
         let mut best: VecDeque<(usize, T)> = VecDeque::new();
         for partition in self.ordered.partitions() {
+            let first = partition.start;
+            if frames.of(first) == partition && frames.of(partition.end - 1) == partition {
+                let best = self.best_row(partition.clone(), &value, &is_better);
+                rows.extend(std::iter::repeat_n(best, partition.len()));
+                continue;
+            }
             best.clear();
-            let mut seen = partition.start;
+            let mut seen = first;
             for row in partition {
                 let frame = frames.of(row);
                 for next in seen..frame.end {
@@ -438,6 +444,23 @@ impl Evaluation<'_> {
             }
         }
         rows
+    }
+
+    /// The row with the best value of a range, the last of several.
+    fn best_row<T: Ord + Copy>(
+        &self,
+        range: Range<usize>,
+        value: impl Fn(RowNumber) -> Option<T>,
+        is_better: impl Fn(Ordering) -> bool,
+    ) -> RowNumber {
+        let mut best: Option<(T, RowNumber)> = None;
+        for number in &self.ordered.rows[range] {
+            let Some(value) = value(*number) else { continue };
+            if best.is_none_or(|(last, _)| is_better(value.cmp(&last))) {
+                best = Some((value, *number));
+            }
+        }
+        best.map_or(RowNumber::NONE, |(_, number)| number)
     }
 
     /// The results of DataFusion's function, one partition after the other.
