@@ -364,7 +364,7 @@ impl Evaluation<'_> {
         self.batches_of::<Decimal128Type>(data_type, averages, valid).map(Some)
     }
 
-    /// Ten to the power of the fraction digits that averages of decimals have and the values have not; `None` if an
+    /// Ten to the power of the fraction digits that averages of decimals have and the values lack; `None` if an
     /// average may have more digits than its type.
     fn added_digits(&self, at: usize, result: &DataType) -> Option<i128> {
         let argument = self.arguments(at).flatten().next();
