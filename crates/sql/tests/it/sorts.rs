@@ -52,6 +52,8 @@ fn queries() -> Vec<String> {
     queries.extend([
         "SELECT id FROM many ORDER BY s, id OFFSET 39990".to_owned(),
         "SELECT v FROM many ORDER BY s, id".to_owned(),
+        "SELECT s, t, id AS number, id FROM many ORDER BY t, s DESC, id".to_owned(),
+        "SELECT w, b, d FROM many ORDER BY b, d NULLS FIRST, w, id".to_owned(),
         "SELECT * FROM (SELECT id, s FROM many ORDER BY f, id) AS a ORDER BY s, id".to_owned(),
         "SELECT a.id, b.s FROM many a JOIN many b ON a.id = b.id + 1 ORDER BY b.s, a.id".to_owned(),
         "SELECT id, s FROM many UNION ALL SELECT -id, s FROM many ORDER BY s, id".to_owned(),
@@ -104,7 +106,12 @@ fn plans_show_which_operator_sorts() {
     let session = live();
     make_table(&session, "many", 40_000);
     make_table(&session, "few", 400);
-    for own in ["SELECT * FROM many ORDER BY s", "SELECT id FROM many ORDER BY f DESC OFFSET 100"] {
+    for own in [
+        "SELECT * FROM many ORDER BY s",
+        "SELECT id FROM many ORDER BY f DESC OFFSET 100",
+        "SELECT s, id FROM many ORDER BY s, id",
+        "SELECT s, id FROM many ORDER BY t, b DESC",
+    ] {
         let plan = plan(&session, own);
         let is_own = plan.contains("GatheredSortExec: ") && !plan.contains(" SortExec");
         assert!(is_own && !plan.contains("SortPreservingMergeExec"), "{own}\n{plan}");
