@@ -60,11 +60,15 @@ pub(super) fn check(query: &mut Query, locks: bool, state: &SessionState) -> Res
     if with.recursive { recursive::check(with, state) } else { Ok(()) }
 }
 
-/// The rows of a statement with DISTINCT ON come in the order of its keys, as in PostgreSQL, which sorts by them. Tools
-/// rely on it.
+/// The rows of a statement with DISTINCT ON come in the order of its keys, as in PostgreSQL, which sorts by them; tools
+/// rely on it. In ORDER BY, the keys may come first in any order, which DataFusion takes for theirs.
 pub(super) fn order_distinct(query: &mut Query) {
-    let SetExpr::Select(select) = query.body.as_ref() else { return };
-    let Some(Distinct::On(keys)) = &select.distinct else { return };
+    let SetExpr::Select(select) = query.body.as_mut() else { return };
+    let Some(Distinct::On(keys)) = &mut select.distinct else { return };
+    if let Some(OrderBy { kind: OrderByKind::Expressions(order), .. }) = &query.order_by {
+        let place = |key: &Expr| order.iter().position(|by| by.expr == *key);
+        keys.sort_by_key(|key| place(key).unwrap_or(usize::MAX));
+    }
     let options = OrderByOptions { asc: None, nulls_first: None };
     let key = |expr: &Expr| OrderByExpr { expr: expr.clone(), options, with_fill: None };
     let kind = OrderByKind::Expressions(keys.iter().map(key).collect());
