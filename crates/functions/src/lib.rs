@@ -99,9 +99,9 @@ pub use ordered::array_agg::OrderedArrayAgg;
 pub use ordered::string_agg::CountedStringAgg;
 pub use planner::{PlanCalls, UNKNOWN, gathered_in_order};
 pub use scalar::{
-    NetworkType, StatementStart, UNTOLD_SCALE, UUID_MARK, WrittenNumber, bytes_of_text,
-    canonical_jsonb, canonical_timetz, canonical_uuid, check_json, gives_type, is_canonical_uuid,
-    regex_of,
+    NetworkType, RangeBound, RangeForm, RangeNumber, RangePoint, RangeSet, RangeType,
+    StatementStart, UNTOLD_SCALE, UUID_MARK, WrittenNumber, bytes_of_text, canonical_jsonb,
+    canonical_timetz, canonical_uuid, check_json, gives_type, is_canonical_uuid, regex_of,
 };
 pub use text_forms::{
     ArrayItem, EncodingError, TextDecoder, TextEncoding, array_items, array_lengths,
@@ -144,6 +144,7 @@ pub fn aggregates() -> Vec<Arc<AggregateUDF>> {
     all.extend(gathered.map(|function| Arc::new(AggregateUDF::from(function))));
     let moments = moments::ENTRIES.iter().map(moments::Moments::new);
     all.extend(moments.map(|function| Arc::new(AggregateUDF::from(function))));
+    all.extend(scalar::ranges::aggregates());
     all
 }
 

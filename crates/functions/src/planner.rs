@@ -86,6 +86,9 @@ impl ExprPlanner for PlanCalls {
         mut expr: RawBinaryExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
+        if let Some(call) = scalar::ranges::of_ranges(&expr, schema)? {
+            return Ok(PlannerResult::Planned(call));
+        }
         let planned = of_path(&expr).or_else(|| of_addresses(&expr, schema));
         if let Some(call) = planned.or_else(|| of_zoned_times(&expr, schema)) {
             return Ok(PlannerResult::Planned(call));

@@ -13,3 +13,4 @@ pub mod sql_to_plan;
 pub mod timezone;
 pub mod type_resolution;
 pub mod volatile;
+pub mod zoned_ranges;

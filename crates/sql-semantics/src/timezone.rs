@@ -23,6 +23,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
+use crate::zoned_ranges::bounds_in_zone;
 use atoll_sql_common::error::SqlState;
 use atoll_sql_common::user_type::enum_oid;
 
@@ -110,7 +111,9 @@ impl AnalyzerRule for SessionTimeZone {
         let Some(time_zone) = &config.execution.time_zone else { return Ok(plan) };
         let zoned = plan.transform_up_with_subqueries(|node| match node {
             LogicalPlan::Dml(dml) => inserted(dml, time_zone).map(Transformed::yes),
-            node => scanned(node, time_zone),
+            node => {
+                scanned(node, time_zone)?.transform_data(|node| bounds_in_zone(node, time_zone))
+            }
         });
         zoned.map(|zoned| zoned.data)
     }
@@ -186,7 +189,7 @@ fn in_columns(schema: &DFSchema, time_zone: &str) -> Vec<Expr> {
 }
 
 /// Returns a type in the session's time zone instead of another zone.
-fn wanted_type(data_type: &DataType, time_zone: &str) -> Option<DataType> {
+pub(crate) fn wanted_type(data_type: &DataType, time_zone: &str) -> Option<DataType> {
     match data_type {
         DataType::Timestamp(unit, Some(other))
             if **other != *time_zone && enum_oid(data_type).is_none() =>

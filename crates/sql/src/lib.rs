@@ -39,9 +39,9 @@ pub mod tpch;
 mod usage;
 
 pub use atoll_functions::{
-    ArrayItem, EncodingError, NetworkType, TextDecoder, TextEncoding, canonical_jsonb,
-    canonical_timetz, canonical_uuid, is_array_item_quoted, nested_array_items, temporal,
-    without_exponent,
+    ArrayItem, EncodingError, FunctionFailure, NetworkType, RangeBound, RangeForm, RangeNumber,
+    RangePoint, RangeSet, RangeType, TextDecoder, TextEncoding, canonical_jsonb, canonical_timetz,
+    canonical_uuid, is_array_item_quoted, nested_array_items, temporal, without_exponent,
 };
 pub use atoll_sql_common::error::{
     SourcePosition, SqlError, SqlState, ViolatedConstraint, value_message,

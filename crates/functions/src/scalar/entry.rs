@@ -11,6 +11,7 @@ use datafusion::logical_expr::{
 
 use super::call::Call;
 use super::marks::{JSON_MARK, JSONB_MARK, MARK_PREFIX, is_jsonb_field, list_mark, mark_of};
+use super::ranges::{RangeForm, given_form, gives_range};
 use crate::listing::{Listing, no_function, told_apart_by_listing};
 use crate::scalar::nested::structs::map_type;
 
@@ -31,7 +32,9 @@ const GIVES_TYPE: [(&str, &[&str]); 5] = [
 
 /// Whether the function with this name returns texts of a type other than JSON and JSONB.
 pub fn gives_type(name: &str) -> bool {
-    KEEPS_TYPE.contains(&name) || GIVES_TYPE.iter().any(|(_, names)| names.contains(&name))
+    KEEPS_TYPE.contains(&name)
+        || GIVES_TYPE.iter().any(|(_, names)| names.contains(&name))
+        || gives_range(name)
 }
 
 /// Functions that return a value of the type of their first argument.
@@ -314,6 +317,8 @@ impl ScalarUDFImpl for Listed {
                 let of_type = GIVES_TYPE.iter().find(|(_, names)| names.contains(name));
                 let given = of_type.map(|(given, _)| *given);
                 let given = given.or_else(|| first.and_then(|first| mark_of(first)));
+                let first = args.arg_fields.first().map(AsRef::as_ref);
+                let given = given.or_else(|| given_form(name, first).map(RangeForm::name));
                 given.map(|given| format!("{MARK_PREFIX}{given}"))
             }
         };

@@ -17,7 +17,7 @@ pub const UUID_MARK: (&str, &str) = ("ARROW:extension:name", "atoll.pg_type.uuid
 const LABELS_OF: &str = "enum:";
 
 /// Marks of fields with lists of these types, in addition to those of their items.
-const LIST_MARKS: [(&str, &str); 9] = [
+const LIST_MARKS: [(&str, &str); 21] = [
     (JSON_MARK.1, "atoll.pg_type._json"),
     (JSONB_MARK, "atoll.pg_type._jsonb"),
     (UUID_MARK.1, "atoll.pg_type._uuid"),
@@ -27,6 +27,18 @@ const LIST_MARKS: [(&str, &str); 9] = [
     ("atoll.pg_type.cidr", "atoll.pg_type._cidr"),
     ("atoll.pg_type.macaddr", "atoll.pg_type._macaddr"),
     ("atoll.pg_type.timetz", "atoll.pg_type._timetz"),
+    ("atoll.pg_type.int4range", "atoll.pg_type._int4range"),
+    ("atoll.pg_type.int8range", "atoll.pg_type._int8range"),
+    ("atoll.pg_type.numrange", "atoll.pg_type._numrange"),
+    ("atoll.pg_type.daterange", "atoll.pg_type._daterange"),
+    ("atoll.pg_type.tsrange", "atoll.pg_type._tsrange"),
+    ("atoll.pg_type.tstzrange", "atoll.pg_type._tstzrange"),
+    ("atoll.pg_type.int4multirange", "atoll.pg_type._int4multirange"),
+    ("atoll.pg_type.int8multirange", "atoll.pg_type._int8multirange"),
+    ("atoll.pg_type.nummultirange", "atoll.pg_type._nummultirange"),
+    ("atoll.pg_type.datemultirange", "atoll.pg_type._datemultirange"),
+    ("atoll.pg_type.tsmultirange", "atoll.pg_type._tsmultirange"),
+    ("atoll.pg_type.tstzmultirange", "atoll.pg_type._tstzmultirange"),
 ];
 
 /// Returns the metadata of a list field whose items have a mark.

@@ -16,6 +16,7 @@
 //! | `types` | typeof, and functions about the session |
 //! | `json` | JSON |
 //! | `network` | addresses of hosts, networks and hardware |
+//! | `ranges` | ranges and multiranges |
 
 mod alias;
 mod binary;
@@ -29,6 +30,7 @@ mod time;
 
 mod json;
 mod network;
+pub(super) mod ranges;
 mod types;
 
 use std::sync::Arc;
@@ -48,6 +50,7 @@ pub(super) use marks::{
 };
 pub use network::NetworkType;
 pub use numeric::decimals::{UNTOLD_SCALE, WrittenNumber};
+pub use ranges::{RangeBound, RangeForm, RangeNumber, RangePoint, RangeSet, RangeType};
 pub use text::regex_words::regex_of;
 pub use time::clock::StatementStart;
 pub(super) use time::extract::DATE_PART;
@@ -92,6 +95,7 @@ pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
         nested::structs::ENTRIES,
         binary::uuids::ENTRIES,
         network::ENTRIES,
+        ranges::ENTRIES,
     ]
     .into_iter()
     .flatten()
@@ -118,4 +122,5 @@ pub(super) fn register(context: &SessionContext) {
     time::finite::register(context);
     numeric::rounded::register(context);
     numeric::truncated::register(context);
+    ranges::register(context);
 }

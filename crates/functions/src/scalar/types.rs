@@ -7,6 +7,7 @@ use datafusion::common::{Result, exec_err};
 use super::call::Call;
 use super::entry::{Arguments, Entry, Takes, text};
 use super::marks::JSON_MARK;
+use super::ranges::RangeForm;
 use crate::type_name::{postgres_name, sql_name};
 
 /// Returns a type's name as in `typeof`.
@@ -34,6 +35,7 @@ fn marked_name(field: &Field) -> Option<String> {
         "char" => "\"char\"",
         "json" | "jsonb" | "oid" | "uuid" | "inet" | "cidr" | "macaddr" | "name" | "regclass"
         | "regproc" | "regtype" => item,
+        name if RangeForm::named(name).is_some() => name,
         _ => return None,
     };
     (field.data_type().is_nested() != brackets.is_empty()).then(|| format!("{item}{brackets}"))

@@ -38,6 +38,7 @@ pub use rows::{
     timestamp_micros,
 };
 pub use write::IntervalParts;
+pub(crate) use write::{write_date, write_instant, write_moment};
 pub(crate) use zone::{instant, local_time};
 pub use zone::{named_zone, posix_zone, zone_ahead};
 pub(crate) use zoned_time::ahead_now;

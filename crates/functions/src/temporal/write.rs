@@ -1,13 +1,15 @@
 //! Dates, times and intervals as text.
 
 use atoll_topology::calendar::civil_from_days;
+use datafusion::arrow::array::timezone::Tz;
 
 use super::digits::{write_i64, write_pair, write_u64};
 use super::endless::Endless;
+use super::zone::offset;
 use super::{DAY, SECOND};
 
 /// Writes a date of the proleptic Gregorian calendar, from days since 1970-01-01.
-pub(super) fn write_date(days: i64, out: &mut Vec<u8>) {
+pub(crate) fn write_date(days: i64, out: &mut Vec<u8>) {
     if let Some(endless) = i32::try_from(days).ok().and_then(Endless::of_days) {
         return out.extend_from_slice(endless.word().as_bytes());
     }
@@ -85,6 +87,17 @@ pub(super) fn write_timestamp(micros: i64, nanos: u32, offset: Option<i32>, out:
     if is_before {
         out.extend_from_slice(b" BC");
     }
+}
+
+/// Writes a TIMESTAMP, from microseconds since 1970.
+pub(crate) fn write_moment(micros: i64, out: &mut Vec<u8>) {
+    write_timestamp(micros, 0, None, out);
+}
+
+/// Writes a TIMESTAMPTZ, from microseconds since 1970, in a time zone or in UTC.
+pub(crate) fn write_instant(micros: i64, zone: Option<Tz>, out: &mut Vec<u8>) {
+    let ahead = zone.map_or(0, |zone| offset(micros, zone));
+    write_timestamp(micros, 0, Some(ahead), out);
 }
 
 fn write_offset(offset: i32, out: &mut Vec<u8>) {

@@ -1,5 +1,6 @@
 //! Values in PostgreSQL's binary form.
 
+use atoll_sql::RangeForm;
 use atoll_sql::arrow::array::types::{
     ArrowPrimitiveType, Date32Type, Date64Type, Float16Type, Float32Type, Float64Type, Int8Type,
     Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
@@ -13,6 +14,7 @@ use atoll_sql::temporal::{
 
 use super::numeric::write_numeric;
 use super::parameter::hex;
+use super::range::range_bytes;
 use super::text::{TextCells, binary_value, decimal_digits, text_cells, text_column};
 use super::types::{
     BPCHAR, CIDR, INET, JSON, JSONB, MACADDR, OID, PgType, RECORD, REGCLASS, REGPROC, REGTYPE,
@@ -31,6 +33,7 @@ pub(crate) fn binary_column<'a>(
         JSONB => versioned(array),
         INET | CIDR | MACADDR => addresses(array, PgType::of_field(field).oid)?,
         TIMETZ => zoned_times(array)?,
+        of_ranges if let Some(of) = PgType::range_of(of_ranges) => ranges(array, of)?,
         BPCHAR => return text_column(field, array),
         RECORD if matches!(array.data_type(), DataType::Struct(_)) => Some(record(array)?),
         _ => match PgType::marked_items(field) {
@@ -82,6 +85,19 @@ fn addresses(array: &ArrayRef, oid: u32) -> Result<Option<WriteValue<'_>>, Arrow
     for row in 0..array.len() {
         let is_null = nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
         let bytes = if is_null { Some(Vec::new()) } else { of.to_binary(text(row)) };
+        values.push(bytes.ok_or_else(|| foreign_text(of.name(), text(row)))?);
+    }
+    Ok(Some(Box::new(move |row, out| out.extend_from_slice(&values[row]))))
+}
+
+/// Ranges, which are stored as text; None if the array has another type.
+fn ranges(array: &ArrayRef, of: RangeForm) -> Result<Option<WriteValue<'_>>, ArrowError> {
+    let Some(text) = texts(array) else { return Ok(None) };
+    let nulls = array.logical_nulls();
+    let mut values = Vec::with_capacity(array.len());
+    for row in 0..array.len() {
+        let is_null = nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        let bytes = if is_null { Some(Vec::new()) } else { range_bytes(of, text(row)) };
         values.push(bytes.ok_or_else(|| foreign_text(of.name(), text(row)))?);
     }
     Ok(Some(Box::new(move |row, out| out.extend_from_slice(&values[row]))))

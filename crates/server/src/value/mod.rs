@@ -8,6 +8,7 @@
 //! | `text`, `number`, `json` | values as text |
 //! | `binary`, `numeric` | values in binary form |
 //! | `parameter`, `array` | parameter values from both |
+//! | `range` | ranges in binary form, both ways |
 //! | `recoded` | values in the encoding of the client |
 
 mod array;
@@ -17,6 +18,7 @@ mod json;
 mod number;
 mod numeric;
 mod parameter;
+mod range;
 mod recoded;
 mod rows;
 mod text;

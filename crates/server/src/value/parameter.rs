@@ -12,6 +12,7 @@ use atoll_sql::{canonical_jsonb, canonical_timetz, canonical_uuid, is_of_users, 
 use super::array::{binary_list, text_list};
 use super::format::Format;
 use super::numeric::numeric_text;
+use super::range::{range_text, read_range};
 use super::text::text_cells;
 use super::types::{
     BOOL, BPCHAR, BYTEA, CHAR, CIDR, DATE, FLOAT4, FLOAT8, INET, INT2, INT4, INT8, INTERVAL, JSON,
@@ -201,7 +202,10 @@ pub(super) fn from_text(
                 Ok(address) => Ok(ScalarValue::Utf8View(Some(address))),
                 Err(failure) => Err(ParameterError(failure.message)),
             },
-            None => Ok(ScalarValue::Utf8View(Some(text.to_owned()))),
+            None => match PgType::range_of(other) {
+                Some(of) => range_text(of, text, time_zone),
+                None => Ok(ScalarValue::Utf8View(Some(text.to_owned()))),
+            },
         },
     }
 }
@@ -283,6 +287,7 @@ pub(super) fn from_binary(bytes: &[u8], oid: u32) -> Result<ScalarValue, Paramet
             _ => return Err(ParameterError("unknown version of JSONB".to_owned())),
         },
         TEXT | VARCHAR | BPCHAR | NAME | CHAR | UNKNOWN | JSON => text(utf8(bytes)?.to_owned()),
+        of_ranges if let Some(of) = PgType::range_of(of_ranges) => text(read_range(of, bytes)?),
         of_user if is_of_users(of_user) => text(utf8(bytes)?.to_owned()),
         other => {
             return Err(ParameterError(format!(
@@ -292,7 +297,7 @@ pub(super) fn from_binary(bytes: &[u8], oid: u32) -> Result<ScalarValue, Paramet
     })
 }
 
-fn number<const N: usize>(bytes: &[u8], what: &str) -> Result<[u8; N], ParameterError> {
+pub(super) fn number<const N: usize>(bytes: &[u8], what: &str) -> Result<[u8; N], ParameterError> {
     bytes.try_into().map_err(|_| {
         let length = bytes.len();
         ParameterError(format!("the binary form of {what} has {N} bytes, not {length}"))
@@ -322,7 +327,7 @@ fn time_of_day(bytes: &[u8]) -> Result<i64, ParameterError> {
 }
 
 /// Microseconds since the Unix epoch.
-fn moment(bytes: &[u8]) -> Result<i64, ParameterError> {
+pub(super) fn moment(bytes: &[u8]) -> Result<i64, ParameterError> {
     let micros = i64::from_be_bytes(number(bytes, "TIMESTAMP")?);
     if matches!(micros, i64::MIN | i64::MAX) {
         return Ok(micros);

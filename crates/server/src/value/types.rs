@@ -27,6 +27,7 @@ pub(crate) fn arrow_type(oid: u32) -> Option<DataType> {
         NUMERIC => DataType::Decimal128(NUMERIC_DIGITS.0, NUMERIC_DIGITS.1),
         TEXT | VARCHAR | BPCHAR | NAME | CHAR | JSON | JSONB | UUID | INET | CIDR | MACADDR
         | TIMETZ => DataType::Utf8View,
+        range if PgType::range_of(range).is_some() => DataType::Utf8View,
         DATE => DataType::Date32,
         TIME => DataType::Time64(TimeUnit::Microsecond),
         TIMESTAMP => DataType::Timestamp(TimeUnit::Microsecond, None),

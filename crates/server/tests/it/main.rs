@@ -2,6 +2,7 @@
 //!
 //! - `statements`: the simple protocol: several statements, transactions, error positions.
 //! - `prepared`: the extended protocol: binary values in and out, portals in portions.
+//! - `ranges`: ranges in binary form.
 //! - `ends`: cancelled statements, vanished clients, a stopping server.
 //! - `advisory`: advisory locks between sessions.
 //! - `backup`: backups of a database while clients write.
@@ -45,6 +46,7 @@ mod metrics;
 mod named_statements;
 mod notifications;
 mod prepared;
+mod ranges;
 mod rights;
 mod rules;
 mod settings;

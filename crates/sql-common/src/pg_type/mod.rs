@@ -4,6 +4,7 @@ mod text_form;
 
 use std::sync::LazyLock;
 
+use atoll_functions::RangeForm;
 use datafusion::arrow::datatypes::{DataType, Field};
 
 use crate::user_type::{enum_array_oid, enum_oid, enum_within};
@@ -216,6 +217,12 @@ impl PgType {
         }
     }
 
+    /// Returns the type of ranges or multiranges with this OID.
+    pub fn range_of(oid: u32) -> Option<RangeForm> {
+        let entry = TypeEntry::numbered(oid).filter(|entry| entry.is_range())?;
+        RangeForm::named(entry.name)
+    }
+
     /// Returns the element type's OID of an array type.
     pub fn item_of(array: u32) -> Option<u32> {
         if let Some(item) = array.checked_sub(1).filter(|item| is_of_users(*item)) {
@@ -372,6 +379,11 @@ impl TypeEntry {
             is_preferred: words.next()? == "P",
             sql: words.next().unwrap_or(name),
         })
+    }
+
+    /// Whether it is a type of ranges or multiranges.
+    pub fn is_range(&self) -> bool {
+        matches!(self.kind, "r" | "m")
     }
 
     /// Finds a type by its name in `pg_type`.

@@ -5,8 +5,8 @@ use std::fmt;
 
 use atoll_functions::temporal::StatementClock;
 use atoll_functions::{
-    FunctionFailure, NetworkType, canonical_jsonb, canonical_timetz, canonical_uuid, check_json,
-    is_canonical_uuid,
+    FunctionFailure, NetworkType, RangeForm, RangeType, canonical_jsonb, canonical_timetz,
+    canonical_uuid, check_json, is_canonical_uuid,
 };
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::Result;
@@ -28,6 +28,8 @@ pub enum Checked {
     Network(NetworkType),
     /// TIME WITH TIME ZONE.
     Timetz,
+    /// A range or multirange.
+    Range(RangeForm),
     /// VARCHAR of at most so many characters.
     Varchar(u32),
     /// CHAR of at most so many characters, without spaces at its end.
@@ -82,7 +84,7 @@ impl Checked {
             type_oid::CIDR => Some(Self::Network(NetworkType::Cidr)),
             type_oid::MACADDR => Some(Self::Network(NetworkType::Macaddr)),
             type_oid::TIMETZ => Some(Self::Timetz),
-            _ => None,
+            oid => PgType::range_of(oid).map(Self::Range),
         }
     }
 
@@ -90,18 +92,19 @@ impl Checked {
     ///
     /// # Errors
     /// If the text is not a value of the type.
-    pub fn read(self, text: &str) -> Result<Option<String>> {
+    pub fn read(self, text: &str, clock: StatementClock<'_>) -> Result<Option<String>> {
         if self == Self::Json {
             check_json(text).map_err(FunctionFailure::into_datafusion)?;
         }
-        self.canonical(text)
+        self.canonical(text, clock)
     }
 
-    /// Returns the stored text for a value of the type; None if the text is already in that form.
+    /// Returns the stored text for a value of the type; None if the text is already in that form. The clock has the
+    /// session's time zone, which that of a time in a range is by default.
     ///
     /// # Errors
     /// If the text is not a value of the type.
-    pub fn canonical(self, text: &str) -> Result<Option<String>> {
+    pub fn canonical(self, text: &str, clock: StatementClock<'_>) -> Result<Option<String>> {
         match self {
             Self::Json => Ok(None),
             Self::Jsonb => match canonical_jsonb(text).map_err(FunctionFailure::into_datafusion)? {
@@ -120,7 +123,12 @@ impl Checked {
                 let canonical = of.canonical(text).map_err(FunctionFailure::into_datafusion)?;
                 Ok((canonical != text).then_some(canonical))
             }
-            // Only a cast knows the session's zone.
+            Self::Range(of) => {
+                let canonical =
+                    of.canonical(text, clock).map_err(FunctionFailure::into_datafusion)?;
+                Ok((canonical != text).then_some(canonical))
+            }
+            // Only a cast takes the session's zone, which is another on another day.
             Self::Timetz => {
                 let canonical = canonical_timetz(text, StatementClock::default())
                     .map_err(FunctionFailure::into_datafusion)?;
@@ -151,6 +159,7 @@ impl Checked {
             // A lookup by canonical form does not find a UUID in another form.
             Self::Uuid => "uuid_valid",
             Self::Timetz => "timetz_valid",
+            Self::Range(of) => of.test(),
             Self::Network(NetworkType::Inet) => "inet_valid",
             Self::Network(NetworkType::Cidr) => "cidr_valid",
             Self::Network(NetworkType::Macaddr) => "macaddr_valid",
@@ -165,6 +174,7 @@ impl Checked {
             Self::Jsonb => Some("jsonb_order"),
             Self::Network(NetworkType::Inet | NetworkType::Cidr) => Some("inet_order"),
             Self::Timetz => Some("timetz_order"),
+            Self::Range(of) => Some(of.order()),
             Self::Json
             | Self::Uuid
             | Self::Network(NetworkType::Macaddr)
@@ -175,26 +185,41 @@ impl Checked {
 
     /// Returns the function that casts the type to TEXT; None if that is the text of a value.
     pub fn to_text(self) -> Option<&'static str> {
-        (self == Self::Network(NetworkType::Inet)).then_some("inet_text")
+        match self {
+            Self::Network(NetworkType::Inet) => Some("inet_text"),
+            Self::Range(RangeForm { of: RangeType::Tstz, .. }) => Some("range_text"),
+            _ => None,
+        }
     }
 
     /// Returns the types that are not limits of lengths.
-    pub fn types() -> [Self; 7] {
+    pub fn types() -> impl Iterator<Item = Self> {
         use NetworkType::{Cidr, Inet, Macaddr};
         let [inet, cidr, macaddr] = [Inet, Cidr, Macaddr].map(Self::Network);
-        [Self::Json, Self::Jsonb, Self::Uuid, inet, cidr, macaddr, Self::Timetz]
+        let types = [Self::Json, Self::Jsonb, Self::Uuid, inet, cidr, macaddr, Self::Timetz];
+        types.into_iter().chain(RangeForm::all().map(Self::Range))
     }
 
-    /// Whether equal values may have several texts: numbers in JSONB keep zeros at the end of their fraction.
+    /// Finds a type that is not a limit of lengths by its name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::types().find(|form| form.to_string().eq_ignore_ascii_case(name))
+    }
+
+    /// Whether equal values may have several texts: numbers in JSONB and in ranges keep zeros at the end of their fraction.
     pub fn has_many_texts(self) -> bool {
-        self == Self::Jsonb
+        matches!(self, Self::Jsonb | Self::Range(RangeForm { of: RangeType::Num, .. }))
     }
 
     /// Returns the argument of the function that checks texts after the text.
     pub fn length(self) -> Option<u32> {
         match self {
             Self::Varchar(length) | Self::Char(length) => Some(length),
-            Self::Json | Self::Jsonb | Self::Uuid | Self::Network(_) | Self::Timetz => None,
+            Self::Json
+            | Self::Jsonb
+            | Self::Uuid
+            | Self::Network(_)
+            | Self::Timetz
+            | Self::Range(_) => None,
         }
     }
 }
@@ -207,6 +232,7 @@ impl fmt::Display for Checked {
             Self::Uuid => f.write_str("UUID"),
             Self::Network(of) => f.write_str(&of.name().to_uppercase()),
             Self::Timetz => f.write_str("TIMETZ"),
+            Self::Range(of) => f.write_str(&of.name().to_uppercase()),
             Self::Varchar(length) => write!(f, "VARCHAR({length})"),
             Self::Char(length) => write!(f, "CHAR({length})"),
         }
@@ -244,7 +270,7 @@ pub fn type_of_check(sql: &str, column: &str) -> Option<Checked> {
     let (checked, name) = match test {
         "varchar_valid" => of_length(Checked::Varchar)?,
         "char_valid" => of_length(Checked::Char)?,
-        test => (Checked::types().into_iter().find(|of| of.test() == test)?, arguments),
+        test => (Checked::types().find(|of| of.test() == test)?, arguments),
     };
     // The name is as the statement wrote it.
     let is_it = name == column
@@ -259,7 +285,9 @@ mod tests {
 
     #[test]
     fn lengths_count_characters_and_cut_spaces() {
-        let text = |form: Checked, text: &str| form.canonical(text).map_err(drop);
+        let text = |form: Checked, text: &str| {
+            form.canonical(text, StatementClock::default()).map_err(drop)
+        };
         assert_eq!(text(Checked::Varchar(3), "abc"), Ok(None));
         assert_eq!(text(Checked::Varchar(3), "äöü"), Ok(None));
         assert_eq!(text(Checked::Varchar(3), "ab   "), Ok(Some("ab ".to_owned())));

@@ -70,7 +70,7 @@ pub use columns::needs::{Answer, Expansion, Question};
 pub(crate) use columns::order_by_all::order_by_all;
 pub use expressions::calls::{as_texts, check_of_type, cut_to_length};
 pub(crate) use expressions::numerics::settle_recursive;
-pub(crate) use expressions::operators::infix;
+pub(crate) use expressions::operators::{ADJACENT, infix};
 pub(crate) use expressions::outer_aggregates::is_aggregate;
 pub use expressions::quantified::is_quantified;
 pub use expressions::types::SqlTypes;

@@ -85,6 +85,9 @@ impl AtollDialect {
             | Token::AtArrow
             | Token::ArrowAt => Some(Ok(OTHER_OPERATORS)),
             Token::Placeholder(ref mark) if mark == "?" => Some(Ok(OTHER_OPERATORS)),
+            Token::Minus if parser.peek_tokens() == crate::dialect::ADJACENT => {
+                Some(Ok(OTHER_OPERATORS))
+            }
             _ => self.inner.get_next_precedence(parser),
         }
     }

@@ -14,6 +14,7 @@
 //! N'x', x::"int4", CAST(x AS "int4")   'x', x::int4, CAST(x AS int4)
 //! ```
 
+use atoll_functions::RangeForm;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Word};
 
@@ -187,7 +188,7 @@ fn type_name(tokens: &mut Tokens, at: usize) {
         tokens.follows(at, "AS") || (at > 0 && tokens.get(at - 1) == Some(&Token::DoubleColon));
     // For an alias like that the quotes change nothing.
     if let Some(word) = tokens.word(at).filter(|_| is_type)
-        && TYPES.contains(&word.value.as_str())
+        && (TYPES.contains(&word.value.as_str()) || RangeForm::named(&word.value).is_some())
     {
         let name = Token::make_word(&word.value, None);
         tokens.set(at, name);
@@ -248,6 +249,7 @@ mod tests {
             ("ALTER DOMAIN d OWNER TO ann", "ALTER TABLE d OWNER TO ann"),
             ("ALTER SEQUENCE s RENAME TO t", "ALTER SEQUENCE s RENAME TO t"),
             ("a::\"int4\", CAST(a AS \"text\")", "a::int4, CAST(a AS text)"),
+            ("a::\"int4range\"", "a::int4range"),
             ("SELECT \"text\" AS \"Text\"", "SELECT \"text\" AS \"Text\""),
         ] {
             assert_eq!(rewritten(sql), wanted, "{sql}");

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use atoll_functions::temporal::StatementClock;
 use atoll_sql_common::pg_type::{Checked, marked};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, ListArray, StringViewBuilder};
 use datafusion::arrow::compute::cast;
@@ -132,29 +133,26 @@ impl ScalarUDFImpl for CheckedItems {
         let [texts, ColumnarValue::Scalar(name)] = &arguments.args[..] else {
             return exec_err!("{CHECKED_ITEMS} takes texts and the name of a type");
         };
-        let Some(form) = form_of(text(name)?) else {
+        let Some(form) = Checked::named(text(name)?) else {
             return exec_err!("{CHECKED_ITEMS} does not know type {}", text(name)?);
         };
         let to = DataType::new_list(DataType::Utf8View, true);
+        let time_zone = arguments.config_options.execution.time_zone.as_deref();
+        let clock = StatementClock { time_zone, begun: None };
         match texts {
             ColumnarValue::Scalar(texts) => {
-                let list = checked(&cast(&texts.to_array()?, &to)?, form)?;
+                let list = checked(&cast(&texts.to_array()?, &to)?, form, clock)?;
                 Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&list, 0)?))
             }
             ColumnarValue::Array(texts) => {
-                Ok(ColumnarValue::Array(checked(&cast(texts, &to)?, form)?))
+                Ok(ColumnarValue::Array(checked(&cast(texts, &to)?, form, clock)?))
             }
         }
     }
 }
 
-/// The form of the texts of a type.
-pub(super) fn form_of(name: &str) -> Option<Checked> {
-    Checked::types().into_iter().find(|form| form.to_string().eq_ignore_ascii_case(name))
-}
-
 /// Returns lists of texts with each text in the form of the type.
-fn checked(lists: &ArrayRef, form: Checked) -> Result<ArrayRef> {
+fn checked(lists: &ArrayRef, form: Checked, clock: StatementClock<'_>) -> Result<ArrayRef> {
     let lists = lists.as_list::<i32>();
     let texts = lists.values().as_string_view();
     let mut items = StringViewBuilder::with_capacity(texts.len());
@@ -163,7 +161,7 @@ fn checked(lists: &ArrayRef, form: Checked) -> Result<ArrayRef> {
             items.append_null();
             continue;
         };
-        match form.read(text)? {
+        match form.read(text, clock)? {
             Some(canonical) => items.append_value(canonical),
             None => items.append_value(text),
         }

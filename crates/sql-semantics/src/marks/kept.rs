@@ -4,12 +4,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use atoll_functions::{gives_type, marked_field, possible_values};
+use atoll_functions::{function_named, gives_type, marked_field, possible_values, without_name};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result};
+use datafusion::logical_expr::expr::{Alias, Cast};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Union, Unnest,
+    Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Projection, Union, Unnest,
 };
 
 use super::functions::with_type;
@@ -39,7 +40,13 @@ pub(crate) fn keep_marks(plan: LogicalPlan) -> Result<LogicalPlan> {
                 key => Ok(Transformed::no(key)),
             })?,
             LogicalPlan::Unnest(unnest) => marked_rows(unnest)?,
-            LogicalPlan::Union(union) if is_changed => Transformed::yes(of_inputs(union)?),
+            LogicalPlan::Union(union) => {
+                let typed = typed_literals(union)?;
+                match is_changed || typed.transformed {
+                    true => Transformed::yes(of_inputs(typed.data)?),
+                    false => Transformed::no(LogicalPlan::Union(typed.data)),
+                }
+            }
             other => Transformed::no(other),
         };
         is_changed |= kept.transformed;
@@ -137,6 +144,52 @@ fn marked_rows(unnest: Unnest) -> Result<Transformed<LogicalPlan>> {
     });
     let columns: Vec<Expr> = columns.collect();
     LogicalPlanBuilder::from(node).project(columns)?.build().map(Transformed::yes)
+}
+
+/// A UNION whose literals are values of the type of the other inputs.
+fn typed_literals(mut union: Union) -> Result<Transformed<Union>> {
+    let mut is_changed = false;
+    for at in 0..union.schema.fields().len() {
+        let mut fields = union.inputs.iter().map(|input| input.schema().field(at));
+        let mark = fields.find_map(|field| PgType::mark_of(field));
+        let Some(cast) = mark.and_then(|mark| function_named(&format!("{mark}_checked"))) else {
+            continue;
+        };
+        for input in &mut union.inputs {
+            let LogicalPlan::Projection(list) = input.as_ref() else { continue };
+            if !is_literal(list, at) {
+                continue;
+            }
+            let mut values = list.expr.clone();
+            let value = std::mem::take(&mut values[at]).unalias();
+            values[at] = cast.call(vec![value]).alias(list.schema.field(at).name());
+            let list = Projection::try_new(values, Arc::clone(&list.input))?;
+            *input = Arc::new(LogicalPlan::Projection(list));
+            is_changed = true;
+        }
+    }
+    Ok(Transformed::new_transformed(union, is_changed))
+}
+
+/// Whether a column of a select list is a text or NULL without a type, below the cast that a UNION adds.
+fn is_literal(list: &Projection, at: usize) -> bool {
+    let mut value = &list.expr[at];
+    while let Expr::Alias(Alias { expr, .. }) | Expr::Cast(Cast { expr, .. }) = value {
+        value = expr;
+    }
+    match value {
+        Expr::Literal(value, metadata) => {
+            metadata.is_none() && (value.is_null() || value.data_type().is_string())
+        }
+        Expr::Column(column) => match list.input.as_ref() {
+            LogicalPlan::Projection(inner) => {
+                let place = inner.schema.maybe_index_of_column(column);
+                place.is_some_and(|at| is_literal(inner, at))
+            }
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 /// A UNION whose columns have the marks that all of its inputs have.

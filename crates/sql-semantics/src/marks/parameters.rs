@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use atoll_sql_common::pg_type::marked;
+use atoll_functions::RangeForm;
+use atoll_sql_common::pg_type::{Checked, marked};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::expr::{Cast, Placeholder};
 use datafusion::logical_expr::{Expr, LogicalPlan, Projection, WriteOp};
 
-use super::functions::{CHECKED_ITEMS, form_of, text};
+use super::functions::{CHECKED_ITEMS, text};
 
 /// Gives parameters in an expression their types.
 pub(super) fn typed_parameters(expr: Expr) -> Result<Transformed<Expr>> {
@@ -20,7 +21,8 @@ pub(super) fn typed_parameters(expr: Expr) -> Result<Transformed<Expr>> {
                 let list = DataType::new_list(DataType::Utf8View, true);
                 take_type(items, list, &format!("_{}", text(name)?))
             }
-            (name, [value]) => match name.strip_suffix("_checked").and_then(form_of) {
+            (name, arguments) if range_of(name).is_some() => bounds(range_of(name), arguments),
+            (name, [value]) => match name.strip_suffix("_checked").and_then(Checked::named) {
                 Some(form) => {
                     take_type(value, DataType::Utf8View, &form.to_string().to_lowercase())
                 }
@@ -30,6 +32,25 @@ pub(super) fn typed_parameters(expr: Expr) -> Result<Transformed<Expr>> {
         };
         Ok(if is_typed { Transformed::yes(expr) } else { Transformed::no(expr) })
     })
+}
+
+/// The type of ranges whose constructor is the function with this name.
+fn range_of(function: &str) -> Option<RangeForm> {
+    RangeForm::named(function).filter(|form| !form.is_multi)
+}
+
+/// Gives parameters that are bounds of a range their type; returns whether there are any.
+fn bounds(of: Option<RangeForm>, arguments: &mut [Expr]) -> bool {
+    let mut are_typed = false;
+    for argument in arguments.iter_mut().take(2) {
+        if let (Some(of), Expr::Placeholder(Placeholder { field: unknown @ None, .. })) =
+            (of, argument)
+        {
+            *unknown = Some(Arc::new(Field::new("", of.bound_type(), true)));
+            are_typed = true;
+        }
+    }
+    are_typed
 }
 
 /// Gives parameters in the select list of an INSERT the types of the columns that they fill.

@@ -68,7 +68,7 @@ pub use outer_names::OuterNames;
 pub use quantified::NamedQuantified;
 pub use recursive_marks::RecursiveMarks;
 use subqueries::embedded_subqueries;
-pub use texts::{CanonicalTexts, OrderedTexts, canonical_value};
+pub use texts::{CanonicalTexts, OrderedTexts, TextForm, canonical_value};
 pub use values::has_any_subquery;
 use values::subqueries_in_values;
 

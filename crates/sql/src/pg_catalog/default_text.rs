@@ -8,6 +8,7 @@
 
 use std::ops::ControlFlow;
 
+use atoll_functions::RangeForm;
 use atoll_sql_common::pg_type::{PgType, format_type, type_oid};
 use atoll_sql_parse::syntax::{parsed_expr, sql_text, walk_expressions_mut};
 use datafusion::arrow::datatypes::Field;
@@ -96,6 +97,9 @@ fn as_cast(expr: &Expr) -> Option<Expr> {
     let argument = first_argument(function)?;
     if let Some((_, to)) = CASTS.iter().find(|(known, _)| *known == name) {
         return Some(cast(argument.clone(), to));
+    }
+    if let Some(of) = name.strip_suffix("_checked").and_then(RangeForm::named) {
+        return Some(cast(argument.clone(), of.name()));
     }
     // `with_type(left('abc'::VARCHAR, 3), 'varchar(3)')`
     let constant = Expr::value(Value::SingleQuotedString(constant(argument)?));

@@ -14,6 +14,7 @@ use datafusion::common::cast::as_boolean_array;
 use datafusion::physical_expr::PhysicalExpr;
 
 use super::{PlacedTable, PlannedActions, text_of_row};
+use atoll_functions::temporal::StatementClock;
 use atoll_sql_common::error::{SqlState, ViolatedConstraint, stated_err};
 use atoll_sql_common::pg_type::Checked;
 use atoll_sql_common::user_type::EnumType;
@@ -26,6 +27,8 @@ pub(crate) struct WriteRules {
     /// Numbers of UUID and JSONB columns, whose texts are converted to their canonical form, and of those of limited
     /// lengths, whose spaces beyond are cut.
     pub(crate) forms: Vec<(usize, Checked)>,
+    /// The session's time zone, which texts of ranges of times may leave out.
+    pub(crate) time_zone: Option<Arc<str>>,
     /// Numbers of columns of arrays of ENUMs, whose items have to be labels.
     pub(crate) labels: Vec<(usize, Arc<EnumType>)>,
     /// Numbers of columns of OIDs, which have 32 bits.
@@ -93,7 +96,7 @@ impl WriteRules {
         // A parameter is planned with its column's type and may have a value of another one.
         let mut rows = table.assigned(rows)?;
         if !self.forms.is_empty() {
-            rows = with_canonical_texts(rows, &self.forms)?;
+            rows = self.with_canonical_texts(rows)?;
         }
         if !self.generated.is_empty() {
             let mut columns = rows.columns().to_vec();
@@ -103,7 +106,7 @@ impl WriteRules {
             rows = RecordBatch::try_new(rows.schema(), columns)?;
             let is_computed = |(column, _): &(usize, Checked)| self.computes(*column);
             if self.forms.iter().any(is_computed) {
-                rows = with_canonical_texts(rows, &self.forms)?;
+                rows = self.with_canonical_texts(rows)?;
             }
         }
         for (column, of) in &self.labels {
@@ -113,6 +116,18 @@ impl WriteRules {
         table.check_nulls(&rows)?;
         self.check(table.name(), &rows)?;
         Ok(rows)
+    }
+
+    /// The rows with the texts of some columns in canonical form.
+    fn with_canonical_texts(&self, rows: RecordBatch) -> Result<RecordBatch> {
+        let clock = StatementClock { time_zone: self.time_zone.as_deref(), begun: None };
+        let mut columns = rows.columns().to_vec();
+        for (column, form) in &self.forms {
+            if let Some(canonical) = canonical_texts(&columns[*column], *form, clock)? {
+                columns[*column] = canonical;
+            }
+        }
+        Ok(RecordBatch::try_new(rows.schema(), columns)?)
     }
 
     /// Refuses rows for which a CHECK constraint is false; NULL passes, as in the SQL standard.
@@ -158,22 +173,15 @@ fn check_oids(column: &ArrayRef) -> Result<()> {
     }
 }
 
-/// The rows with the texts of these columns in canonical form.
-fn with_canonical_texts(rows: RecordBatch, forms: &[(usize, Checked)]) -> Result<RecordBatch> {
-    let mut columns = rows.columns().to_vec();
-    for (column, form) in forms {
-        if let Some(canonical) = canonical_texts(&columns[*column], *form)? {
-            columns[*column] = canonical;
-        }
-    }
-    Ok(RecordBatch::try_new(rows.schema(), columns)?)
-}
-
 /// The texts, or those in lists, in canonical form; `None` if all are.
-fn canonical_texts(column: &ArrayRef, form: Checked) -> Result<Option<ArrayRef>> {
+fn canonical_texts(
+    column: &ArrayRef,
+    form: Checked,
+    clock: StatementClock<'_>,
+) -> Result<Option<ArrayRef>> {
     if let DataType::List(field) = column.data_type() {
         let lists = column.as_list::<i32>();
-        let Some(items) = canonical_texts(lists.values(), form)? else { return Ok(None) };
+        let Some(items) = canonical_texts(lists.values(), form, clock)? else { return Ok(None) };
         let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
         let lists = ListArray::try_new(Arc::clone(field), offsets, items, nulls)?;
         return Ok(Some(Arc::new(lists)));
@@ -185,7 +193,7 @@ fn canonical_texts(column: &ArrayRef, form: Checked) -> Result<Option<ArrayRef>>
     }
     let mut others = Vec::with_capacity(texts.len());
     for text in texts {
-        others.push(text.map(|text| form.canonical(text)).transpose()?.flatten());
+        others.push(text.map(|text| form.canonical(text, clock)).transpose()?.flatten());
     }
     if others.iter().all(Option::is_none) {
         return Ok(None);

@@ -45,6 +45,7 @@ use super::entry::Entry;
 
 pub(crate) use build::{GroupedForm, grouped_lists, grouped_objects};
 pub use jsonb::{canonical_jsonb, check_json};
+pub(in crate::scalar) use order::write_number_order;
 
 pub(super) static ENTRIES: &[&[Entry]] = &[
     each::ALL,

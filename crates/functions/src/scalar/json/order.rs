@@ -32,7 +32,7 @@ fn write_within(value: &Json<'_>, out: &mut Vec<u8>) {
         }
         Json::Number(number) => {
             out.push(3);
-            write_number(number, out);
+            write_number_order(number, out);
         }
         Json::Flag(flag) => out.extend_from_slice(&[4, u8::from(*flag)]),
         Json::List(items) => {
@@ -63,7 +63,7 @@ fn write_length(length: usize, out: &mut Vec<u8>) {
 
 /// Writes a number: its sign, the place of its first digit, and its digits without zeros at the end. The bytes after the
 /// sign of negative numbers are inverted.
-fn write_number(number: &str, out: &mut Vec<u8>) {
+pub(in crate::scalar) fn write_number_order(number: &str, out: &mut Vec<u8>) {
     let (is_negative, unsigned) = match number.strip_prefix('-') {
         Some(unsigned) => (true, unsigned),
         None => (false, number),

@@ -9,10 +9,10 @@
 //! | `normalize(x, NFC)`, `x IS NFC NORMALIZED` | `normalize(x, 'NFC')`, and a comparison of x with that |
 //! | `try(x)` | `try(x)` with `x` as a lambda, which may fail |
 //! | `x::JSON`, `CAST(x AS UUID)`, `TRY_CAST(…)` | a function that checks the text |
-//! | `INET '10.0.0.1'` | `'10.0.0.1'::INET`, likewise CIDR and MACADDR |
+//! | `INET '10.0.0.1'` | `'10.0.0.1'::INET`, likewise CIDR, MACADDR, and types of ranges |
 //! | `x::UUID[]` | `checked_items(x::TEXT[], 'uuid')` |
 //! | `x::VARCHAR(3)`, `x::CHAR(3)` | `left(x::VARCHAR, 3)`, `rtrim(left(x::VARCHAR, 3))`, with that type |
-//! | a column of type JSON, UUID, INET or VARCHAR(3), or of lists of them | VARCHAR with a CHECK |
+//! | a column of type JSON, UUID, INET, INT4RANGE or VARCHAR(3), or of lists of them | VARCHAR with a CHECK |
 
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
@@ -84,6 +84,7 @@ fn type_of_cast(value: &Expr) -> Option<Checked> {
     match value {
         Expr::Cast { data_type, .. } => kind(data_type),
         Expr::TypedString(typed) => kind(&typed.data_type),
+        Expr::Function(call) => named(&call.name).filter(|of| matches!(of, Checked::Range(_))),
         _ => None,
     }
 }
@@ -91,11 +92,14 @@ fn type_of_cast(value: &Expr) -> Option<Checked> {
 /// The type that is stored as text to which values of a column are cast, if the others are literals; JSONB next to any.
 fn common_cast<'a>(values: impl Iterator<Item = &'a Expr> + Clone) -> Option<DataType> {
     let typed = values.clone().find(|value| type_of_cast(value).is_some_and(|of| !of.is_length()));
-    let (Expr::Cast { data_type, .. } | Expr::TypedString(TypedString { data_type, .. })) = typed?
-    else {
-        return None;
+    let data_type = match typed? {
+        Expr::Cast { data_type, .. } | Expr::TypedString(TypedString { data_type, .. }) => {
+            data_type.clone()
+        }
+        Expr::Function(call) => DataType::Custom(call.name.clone(), Vec::new()),
+        _ => return None,
     };
-    let of = kind(data_type);
+    let of = kind(&data_type);
     let fits = |value: &Expr| match value {
         Expr::Value(value) => {
             matches!(
@@ -105,7 +109,7 @@ fn common_cast<'a>(values: impl Iterator<Item = &'a Expr> + Clone) -> Option<Dat
         }
         other => type_of_cast(other) == of,
     };
-    (of == Some(Checked::Jsonb) || values.into_iter().all(fits)).then(|| data_type.clone())
+    (of == Some(Checked::Jsonb) || values.into_iter().all(fits)).then_some(data_type)
 }
 
 /// Whether a value shows a type that is stored as text.
@@ -113,6 +117,9 @@ fn tells(value: &Expr) -> bool {
     match value {
         Expr::Function(call) => {
             let name = call.name.to_string().to_ascii_lowercase();
+            if type_of_cast(value).is_some() {
+                return true;
+            }
             let starts =
                 ["json", "row_to_json", "to_json", "uuid", "inet_", "cidr_", "macaddr_", "timetz_"];
             starts.iter().any(|start| name.starts_with(start))
@@ -307,6 +314,7 @@ fn checked(data_type: &DataType, is_tried: bool) -> Option<&'static str> {
         (Checked::Network(NetworkType::Cidr), true) => "try_cidr_checked",
         (Checked::Network(NetworkType::Macaddr), false) => "macaddr_checked",
         (Checked::Network(NetworkType::Macaddr), true) => "try_macaddr_checked",
+        (Checked::Range(of), is_tried) => of.cast(is_tried),
         (Checked::Varchar(_) | Checked::Char(_), _) => return None,
     })
 }
@@ -393,7 +401,7 @@ fn kind(data_type: &DataType) -> Option<Checked> {
         DataType::Time(None | Some(6), TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => {
             Some(Checked::Timetz)
         }
-        DataType::Custom(name, modifiers) if modifiers.is_empty() => network(name),
+        DataType::Custom(name, modifiers) if modifiers.is_empty() => named(name),
         DataType::Varchar(Some(length))
         | DataType::CharacterVarying(Some(length))
         | DataType::CharVarying(Some(length))
@@ -405,13 +413,13 @@ fn kind(data_type: &DataType) -> Option<Checked> {
     }
 }
 
-/// Reads a text of a type of addresses, whose name is not a keyword.
+/// Reads a text of a type of addresses or ranges, whose name is not a keyword.
 pub(in crate::dialect) fn prefix(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
     let [Token::Word(word), Token::SingleQuotedString(text)] = parser.peek_tokens() else {
         return None;
     };
     let name = ObjectName::from(vec![Ident::new(&word.value)]);
-    if word.quote_style.is_some() || network(&name).is_none() {
+    if word.quote_style.is_some() || named(&name).is_none() {
         return None;
     }
     parser.next_token();
@@ -420,12 +428,11 @@ pub(in crate::dialect) fn prefix(parser: &mut Parser) -> Option<Result<Expr, Par
     Some(Ok(tree::cast(text, DataType::Custom(name, Vec::new()))))
 }
 
-/// The type of addresses with this name.
-fn network(name: &ObjectName) -> Option<Checked> {
+/// The type of addresses or ranges with this name.
+fn named(name: &ObjectName) -> Option<Checked> {
     let name = name.to_string().to_ascii_lowercase();
     let name = name.strip_prefix("pg_catalog.").unwrap_or(&name);
-    let types = [NetworkType::Inet, NetworkType::Cidr, NetworkType::Macaddr];
-    types.into_iter().find(|of| of.name() == name).map(Checked::Network)
+    Checked::named(name).filter(|of| matches!(of, Checked::Network(_) | Checked::Range(_)))
 }
 
 /// The number of characters of a declared length.

@@ -23,19 +23,25 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::dialect::tree::{self, binary, call, cast};
 
-/// Reads `**`, which binds as `^`, `#`, `<<=` and `>>=` of addresses, and `?`, `?|` and `?&` of JSON: between operands a question mark is not a parameter.
+/// The operator `-|-` of ranges.
+pub(crate) const ADJACENT: [Token; 3] = [Token::Minus, Token::Pipe, Token::Minus];
+
+/// Reads `**`, which binds as `^`, `#`, `<<=` and `>>=` of addresses, `&<`, `&>` and `-|-` of ranges, and `?`, `?|` and `?&` of JSON: between operands a question mark is not a parameter.
 /// `left` is the operand before it.
 pub(crate) fn infix(
     parser: &mut Parser,
     left: &Expr,
     precedence: u8,
 ) -> Option<Result<Expr, ParserError>> {
-    let (op, count) = match parser.peek_tokens::<2>() {
-        [Token::Mul, Token::Mul] => (BinaryOperator::PGExp, 2),
-        [Token::Sharp, _] => (BinaryOperator::BitwiseXor, 1),
-        [Token::ShiftLeft, Token::Eq] => (BinaryOperator::Custom("<<=".to_owned()), 2),
-        [Token::ShiftRight, Token::Eq] => (BinaryOperator::Custom(">>=".to_owned()), 2),
-        [Token::Placeholder(mark), next] if mark == "?" => match next {
+    let (op, count) = match parser.peek_tokens::<3>() {
+        [Token::Mul, Token::Mul, _] => (BinaryOperator::PGExp, 2),
+        [Token::Ampersand, Token::Lt, _] => (BinaryOperator::AndLt, 2),
+        [Token::Ampersand, Token::Gt, _] => (BinaryOperator::AndGt, 2),
+        tokens if tokens == ADJACENT => (BinaryOperator::Custom("-|-".to_owned()), 3),
+        [Token::Sharp, ..] => (BinaryOperator::BitwiseXor, 1),
+        [Token::ShiftLeft, Token::Eq, _] => (BinaryOperator::Custom("<<=".to_owned()), 2),
+        [Token::ShiftRight, Token::Eq, _] => (BinaryOperator::Custom(">>=".to_owned()), 2),
+        [Token::Placeholder(mark), next, _] if mark == "?" => match next {
             Token::Pipe => (BinaryOperator::QuestionPipe, 2),
             Token::Ampersand => (BinaryOperator::QuestionAnd, 2),
             _ => (BinaryOperator::Question, 1),

@@ -20,6 +20,7 @@ use datafusion::sql::sqlparser::ast::{
     Ident, ObjectName, ObjectNamePart, Statement, TimezoneInfo,
 };
 
+use atoll_functions::RangeForm;
 use atoll_sql_common::pg_type::{as_labels, as_oid, as_varchar};
 use atoll_sql_common::user_type::{UserTypes, enum_oid};
 
@@ -289,6 +290,7 @@ fn custom(name: &str) -> Option<DataType> {
         "timestamp_ms" => DataType::Timestamp(TimeUnit::Millisecond, None),
         "timestamp_us" => DataType::Timestamp(TimeUnit::Microsecond, None),
         "timestamp_ns" => DataType::Timestamp(TimeUnit::Nanosecond, None),
+        name if RangeForm::named(name).is_some() => DataType::Utf8View,
         _ => return None,
     })
 }

@@ -1,4 +1,4 @@
-//! Unsupported statements of other engines, recognised by their first words, with the alternative here.
+//! Unsupported statements of other engines, recognised by their first words, and EXCLUDE, with the alternative here.
 
 use datafusion::common::{DataFusionError, Result};
 
@@ -83,7 +83,21 @@ pub(crate) fn refuse_statement(tokens: &Tokens) -> Result<()> {
     if let Some((words, instead)) = found {
         return Err(refused(&words.join(" "), instead));
     }
+    if (begins(&["CREATE"]) || begins(&["ALTER", "TABLE"])) && excludes(tokens) {
+        return Err(refused(
+            "EXCLUDE",
+            "before INSERT look for rows in the way, in a transaction of ISOLATION LEVEL SERIALIZABLE",
+        ));
+    }
     Ok(())
+}
+
+/// Whether there is a constraint EXCLUDE, not a select list of other columns.
+fn excludes(tokens: &Tokens) -> bool {
+    (0..tokens.len()).any(|at| {
+        let is_named = at > 1 && tokens.is(at - 2, "CONSTRAINT");
+        tokens.is(at, "EXCLUDE") && (is_named || tokens.is(at + 1, "USING"))
+    })
 }
 
 fn refused(statement: &str, instead: &str) -> DataFusionError {
@@ -107,6 +121,8 @@ mod tests {
             "create or replace trigger x",
             "/* a */ CREATE AGGREGATE a(int) (sfunc = f)",
             "LOCK TABLE t",
+            "CREATE TABLE t (r int4range, EXCLUDE USING gist (r WITH &&))",
+            "ALTER TABLE t ADD CONSTRAINT one EXCLUDE (r WITH =)",
         ] {
             let told = told(sql).unwrap_or_default();
             assert!(told.contains(" is not supported; "), "{sql}: {told}");
@@ -117,6 +133,7 @@ mod tests {
             "CREATE FUNCTION f(a) AS a + 1",
             "\"DO\"",
             "CREATE TABLE language (returns INT)",
+            "CREATE TABLE t AS SELECT * EXCLUDE (a) FROM u",
             "CREATE MACRO returns(language) AS language",
         ] {
             assert_eq!(told(sql), None, "{sql}");

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use atoll_functions::marked_field;
+use atoll_functions::temporal::StatementClock;
 use datafusion::arrow::array::{Array, ListArray};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
@@ -37,21 +38,39 @@ impl AnalyzerRule for CanonicalTexts {
         "canonical_texts"
     }
 
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+    fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
         if !has_forms(&plan)? {
             return Ok(plan);
         }
+        let time_zone = config.execution.time_zone.as_deref();
+        let clock = StatementClock { time_zone, begun: None };
         plan.transform_up_with_subqueries(|plan| {
             let schema = merge_schema(&plan.inputs());
-            map_named(plan, |expr| expr.transform_up(|expr| compared(expr, &schema)))
+            map_named(plan, |expr| expr.transform_up(|expr| compared(expr, &schema, clock)))
         })
         .data()
     }
 }
 
+/// The form of a value's texts, and the clock by which a text becomes one.
+#[derive(Clone, Copy)]
+pub struct TextForm<'c> {
+    /// The type.
+    pub of: Checked,
+    /// The session's time zone.
+    pub clock: StatementClock<'c>,
+}
+
 /// Canonicalizes the literals in a comparison with such a value.
-fn compared(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    let form = |side: &Expr| marked_field(side, schema).and_then(|field| Checked::of_field(&field));
+fn compared(
+    mut expr: Expr,
+    schema: &DFSchema,
+    clock: StatementClock<'_>,
+) -> Result<Transformed<Expr>> {
+    let form = |side: &Expr| {
+        let field = marked_field(side, schema)?;
+        Some(TextForm { of: Checked::of_field(&field)?, clock })
+    };
     let changed = match &mut expr {
         Expr::BinaryExpr(binary) if compares(binary.op) => {
             match (form(&binary.left), form(&binary.right)) {
@@ -108,7 +127,7 @@ fn compared(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
 }
 
 /// Canonicalizes the literals among expressions; returns whether any changed.
-fn all_canonical<'e>(all: impl Iterator<Item = &'e mut Expr>, form: Checked) -> Result<bool> {
+fn all_canonical<'e>(all: impl Iterator<Item = &'e mut Expr>, form: TextForm<'_>) -> Result<bool> {
     let mut changed = false;
     for one in all {
         changed |= canonical(one, form)?;
@@ -117,7 +136,7 @@ fn all_canonical<'e>(all: impl Iterator<Item = &'e mut Expr>, form: Checked) -> 
 }
 
 /// Canonicalizes the elements of a list expression; returns whether any changed.
-fn canonical_items(list: &mut Expr, form: Checked) -> Result<bool> {
+fn canonical_items(list: &mut Expr, form: TextForm<'_>) -> Result<bool> {
     match list {
         Expr::Cast(cast) => canonical_items(&mut cast.expr, form),
         Expr::ScalarFunction(call) if call.func.name() == "make_array" => {
@@ -133,7 +152,7 @@ fn canonical_items(list: &mut Expr, form: Checked) -> Result<bool> {
 }
 
 /// Canonicalizes the texts of a list; None if they already are canonical.
-fn canonical_list(list: &Arc<ListArray>, form: Checked) -> Result<Option<Arc<ListArray>>> {
+fn canonical_list(list: &Arc<ListArray>, form: TextForm<'_>) -> Result<Option<Arc<ListArray>>> {
     let DataType::List(field) = list.data_type() else { return Ok(None) };
     let (values, mut changed) = (list.values(), false);
     let mut items = Vec::with_capacity(values.len());
@@ -152,7 +171,7 @@ fn canonical_list(list: &Arc<ListArray>, form: Checked) -> Result<Option<Arc<Lis
 }
 
 /// Canonicalizes a literal; returns whether it changed.
-fn canonical(side: &mut Expr, form: Checked) -> Result<bool> {
+fn canonical(side: &mut Expr, form: TextForm<'_>) -> Result<bool> {
     let Expr::Literal(value, _) = side else { return Ok(false) };
     let Some(canonical) = canonical_value(value, form)? else { return Ok(false) };
     *value = canonical;
@@ -163,7 +182,7 @@ fn canonical(side: &mut Expr, form: Checked) -> Result<bool> {
 ///
 /// # Errors
 /// If a text is not a value of the type.
-pub fn canonical_value(value: &ScalarValue, form: Checked) -> Result<Option<ScalarValue>> {
+pub fn canonical_value(value: &ScalarValue, form: TextForm<'_>) -> Result<Option<ScalarValue>> {
     if let ScalarValue::List(list) = value {
         return Ok(canonical_list(list, form)?.map(ScalarValue::List));
     }
@@ -173,7 +192,7 @@ pub fn canonical_value(value: &ScalarValue, form: Checked) -> Result<Option<Scal
     else {
         return Ok(None);
     };
-    let Some(canonical) = form.canonical(text)? else { return Ok(None) };
+    let Some(canonical) = form.of.canonical(text, form.clock)? else { return Ok(None) };
     Ok(Some(match value {
         ScalarValue::Utf8(_) => ScalarValue::Utf8(Some(canonical)),
         ScalarValue::LargeUtf8(_) => ScalarValue::LargeUtf8(Some(canonical)),
@@ -185,21 +204,19 @@ pub fn canonical_value(value: &ScalarValue, form: Checked) -> Result<Option<Scal
 mod tests {
     use super::*;
 
+    const UUID: TextForm<'static> =
+        TextForm { of: Checked::Uuid, clock: StatementClock { time_zone: None, begun: None } };
+
     #[test]
     fn texts_become_canonical_in_their_types() {
         let text = "A0EEBC999C0B4EF8BB6D6BB9BD380A11".to_owned();
         let canonical = "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11".to_owned();
         let given = ScalarValue::Utf8(Some(text));
-        let found = canonical_value(&given, Checked::Uuid).expect("it is one");
+        let found = canonical_value(&given, UUID).expect("it is one");
         assert_eq!(found, Some(ScalarValue::Utf8(Some(canonical.clone()))));
         let same = ScalarValue::Utf8View(Some(canonical));
-        assert_eq!(canonical_value(&same, Checked::Uuid).expect("it is one"), None);
-        assert_eq!(
-            canonical_value(&ScalarValue::Int32(Some(1)), Checked::Uuid).expect("no text"),
-            None
-        );
-        assert!(
-            canonical_value(&ScalarValue::Utf8View(Some("x".to_owned())), Checked::Uuid).is_err()
-        );
+        assert_eq!(canonical_value(&same, UUID).expect("it is one"), None);
+        assert_eq!(canonical_value(&ScalarValue::Int32(Some(1)), UUID).expect("no text"), None);
+        assert!(canonical_value(&ScalarValue::Utf8View(Some("x".to_owned())), UUID).is_err());
     }
 }

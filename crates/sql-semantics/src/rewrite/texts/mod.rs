@@ -21,7 +21,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use atoll_functions::gives_type;
 use atoll_sql_common::pg_type::Checked;
 
-pub use canonical::{CanonicalTexts, canonical_value};
+pub use canonical::{CanonicalTexts, TextForm, canonical_value};
 pub use order::OrderedTexts;
 
 /// Whether a plan reads a table with a column of such a type, or computes values of one.

@@ -50,6 +50,7 @@ pub(super) fn fill(table: &PgTable, session: &dyn Session, rows: &mut Rows) {
         "pg_stat_user_indexes" => views::index_statistics(&objects(), rows),
         "pg_type" => types::types(&objects(), rows),
         "pg_enum" => types::labels(&objects(), rows),
+        "pg_range" => types::ranges(rows),
         "pg_proc" => types::functions(&objects(), session, rows),
         "pg_collation" => types::collations(rows),
         "pg_am" => types::access_methods(rows),

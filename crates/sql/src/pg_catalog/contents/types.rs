@@ -117,7 +117,7 @@ fn built_in_types(rows: &mut Rows) {
             ("typnamespace", PG_CATALOG.into()),
             ("typowner", OWNER.into()),
             ("typlen", (-1_i64).into()),
-            ("typtype", entry.kind.into()),
+            ("typtype", if entry.is_range() { "b" } else { entry.kind }.into()),
             ("typcategory", "A".into()),
             ("typisdefined", true.into()),
             ("typdelim", ",".into()),
@@ -129,6 +129,33 @@ fn built_in_types(rows: &mut Rows) {
             ("typalign", "i".into()),
             ("typstorage", "x".into()),
             ("typtypmod", (-1_i64).into()),
+        ]);
+    }
+}
+
+/// The types of ranges: their own OIDs, those of their bounds and of multiranges, and the start of the names of their
+/// functions where these exist: integers and dates have a canonical form.
+const RANGES: [(Oid, Oid, Oid, Option<&str>); 6] = [
+    (3904, 23, 4451, Some("int4range")),
+    (3906, 1700, 4532, None),
+    (3908, 1114, 4533, None),
+    (3910, 1184, 4534, None),
+    (3912, 1082, 4535, Some("daterange")),
+    (3926, 20, 4536, Some("int8range")),
+];
+
+/// The rows of `pg_range`.
+pub(super) fn ranges(rows: &mut Rows) {
+    for (oid, subtype, multirange, canonical) in RANGES {
+        let canonical = canonical.map_or(0, |name| function_oid(&format!("{name}_canonical")));
+        rows.add([
+            ("rngtypid", oid.into()),
+            ("rngsubtype", subtype.into()),
+            ("rngmultitypid", multirange.into()),
+            ("rngcollation", 0_i64.into()),
+            ("rngsubopc", OPERATORS.into()),
+            ("rngcanonical", canonical.into()),
+            ("rngsubdiff", 0_i64.into()),
         ]);
     }
 }
@@ -180,6 +207,8 @@ fn io_function(of: &str, suffix: &str) -> String {
     match of {
         "money" => format!("cash_{suffix}"),
         "polygon" => format!("poly_{suffix}"),
+        of if of.ends_with("multirange") => format!("multirange_{suffix}"),
+        of if of.ends_with("range") => format!("range_{suffix}"),
         "refcursor" => format!("text{suffix}"),
         of if PLAIN.contains(&of) || of.starts_with("reg") => format!("{of}{suffix}"),
         of => format!("{of}_{suffix}"),
@@ -197,7 +226,9 @@ pub(in crate::pg_catalog) fn function_name(oid: Oid) -> Option<String> {
     let of_enums = ["in", "out", "recv", "send"].map(|suffix| format!("enum_{suffix}"));
     let of_domains = ["in", "recv"].map(|suffix| format!("domain_{suffix}"));
     let of_catalog = function_names().map(|(name, _)| name.to_owned());
+    let of_ranges = RANGES.iter().filter_map(|(.., name)| Some(format!("{}_canonical", (*name)?)));
     { of_types }
+        .chain(of_ranges)
         .chain(of_enums)
         .chain(of_domains)
         .chain(of_catalog)

@@ -65,7 +65,7 @@ impl DeclaredTable {
             add_check(&mut definition, table, check, &normalize)?;
         }
         mark_types(&mut definition);
-        refuse_jsonb_keys(&definition)?;
+        refuse_loose_keys(&definition)?;
         Ok(definition)
     }
 }
@@ -233,20 +233,21 @@ pub(in crate::session) fn without_table(
     });
 }
 
-/// Refuses unique keys of JSONB, whose equal values may have different texts.
-pub(in crate::session) fn refuse_jsonb_keys(definition: &TableDefinition) -> Result<()> {
+/// Refuses unique keys of JSONB and ranges of numbers, whose equal values may have different texts.
+pub(in crate::session) fn refuse_loose_keys(definition: &TableDefinition) -> Result<()> {
     let fields = definition.columns.fields();
     let mut keys = definition.uniques.iter().flat_map(|unique| &unique.columns);
-    let of_jsonb = keys.find_map(|at| {
-        fields.get(*at).filter(|field| Checked::of_field(field) == Some(Checked::Jsonb))
+    let loose = keys.find_map(|at| {
+        let field = fields.get(*at)?;
+        let of = Checked::of_field(field).filter(|of| of.has_many_texts())?;
+        Some((of, of.order()?, field.name()))
     });
-    match of_jsonb {
+    match loose {
         None => Ok(()),
-        Some(field) => stated_err!(
+        Some((of, order, column)) => stated_err!(
             FEATURE_NOT_SUPPORTED,
-            "UNIQUE and PRIMARY KEY of JSONB (column '{0}') are not supported; declare another column as \
-             BYTEA GENERATED ALWAYS AS (jsonb_order({0})) STORED UNIQUE",
-            field.name()
+            "UNIQUE and PRIMARY KEY of {of} (column '{column}') are not supported; declare another column as \
+             BYTEA GENERATED ALWAYS AS ({order}({column})) STORED UNIQUE"
         ),
     }
 }

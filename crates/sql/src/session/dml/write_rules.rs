@@ -59,7 +59,17 @@ impl StatementPlanner {
         let labels = self.columns_of_labels(table.definition())?;
         let fields = table.definition().columns.fields().iter().enumerate();
         let oids = fields.filter(|(_, field)| is_oid(field)).map(|(at, _)| at).collect();
-        Ok(WriteRules { forms, labels, oids, generated, checks, conflict, actions: None })
+        let time_zone = state.config_options().execution.time_zone.as_deref().map(Into::into);
+        Ok(WriteRules {
+            forms,
+            time_zone,
+            labels,
+            oids,
+            generated,
+            checks,
+            conflict,
+            actions: None,
+        })
     }
 
     /// Numbers of the columns of arrays of ENUMs.

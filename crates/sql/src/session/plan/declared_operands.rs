@@ -3,6 +3,8 @@
 //! ```text
 //! at - $1            at - CAST($1 AS INTERVAL)           where $1 is declared as one
 //! unnest($1)         unnest(CAST($1 AS INTEGER[]))
+//! '{1,2}' = $1       '{1,2}' = CAST($1 AS INTEGER[])
+//! r @> $1            r @> CAST($1 AS INTEGER)            a value, not a range
 //! ```
 //!
 //! Elsewhere a parameter has the type of what it is compared with, so that a number finds its row by a key in any
@@ -27,7 +29,7 @@ pub(in crate::session) fn cast_operands(
     statement: &mut Parsed,
     declared: &[Option<DataType>],
 ) -> Result<()> {
-    let is_told = |of: &Option<DataType>| of.as_ref().is_some_and(|of| is_time(of) || is_list(of));
+    let is_told = |of: &Option<DataType>| of.as_ref().is_some_and(|of| is_bound(of) || is_list(of));
     let (Parsed::Statement(ast), true) = (statement, declared.iter().any(is_told)) else {
         return Ok(());
     };
@@ -42,11 +44,24 @@ pub(in crate::session) fn cast_operands(
 }
 
 fn operands(expr: &mut Expr, declared: &[Option<DataType>]) -> Result<()> {
-    use BinaryOperator::{Divide, Minus, Multiply, Plus};
+    use BinaryOperator::{
+        ArrowAt, AtArrow, Divide, Eq, Gt, GtEq, Lt, LtEq, Minus, Multiply, NotEq, Plus,
+    };
     match expr {
         Expr::BinaryOp { left, op: Plus | Minus | Multiply | Divide, right } => {
             cast(left, declared, is_time)?;
             cast(right, declared, is_time)
+        }
+        Expr::BinaryOp { left, op: Eq | NotEq | Lt | LtEq | Gt | GtEq, right } => {
+            match (is_text(left), is_text(right)) {
+                (true, false) => cast(right, declared, is_list),
+                (false, true) => cast(left, declared, is_list),
+                _ => Ok(()),
+            }
+        }
+        Expr::BinaryOp { left, op: AtArrow | ArrowAt, right } => {
+            cast(left, declared, is_bound)?;
+            cast(right, declared, is_bound)
         }
         Expr::Function(call) => {
             let FunctionArguments::List(list) = &mut call.args else { return Ok(()) };
@@ -59,6 +74,11 @@ fn operands(expr: &mut Expr, declared: &[Option<DataType>]) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Whether a value is a text that becomes one of the type of the other operand.
+fn is_text(value: &Expr) -> bool {
+    matches!(value, Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)))
 }
 
 /// Casts an operand that is a parameter of such a type.
@@ -82,6 +102,11 @@ fn cast(
 fn is_time(data_type: &DataType) -> bool {
     use DataType::{Date32, Interval, Time64, Timestamp};
     matches!(data_type, Date32 | Interval(_) | Time64(_) | Timestamp(..))
+}
+
+/// Whether values of the type may be in ranges.
+fn is_bound(data_type: &DataType) -> bool {
+    is_time(data_type) || data_type.is_integer() || data_type.is_decimal()
 }
 
 fn is_list(data_type: &DataType) -> bool {
@@ -118,6 +143,12 @@ mod tests {
             cast_in("SELECT a - $1, a - $2, unnest($3), f($1)", &declared),
             "SELECT a - CAST($1 AS INTERVAL), a - $2, unnest(CAST($3 AS INTEGER[])), f($1)"
         );
-        assert_eq!(cast_in("SELECT a - $1", &[Some(DataType::Int32)]), "SELECT a - $1");
+        assert_eq!(
+            cast_in("SELECT '{1}' = $3, a = $3", &declared),
+            "SELECT '{1}' = CAST($3 AS INTEGER[]), a = $3"
+        );
+        let whole = [Some(DataType::Int32)];
+        assert_eq!(cast_in("SELECT a - $1", &whole), "SELECT a - $1");
+        assert_eq!(cast_in("SELECT r @> $1", &whole), "SELECT r @> CAST($1 AS INTEGER)");
     }
 }

@@ -59,6 +59,7 @@ use atoll_sql_files::check_files;
 use atoll_sql_parse::dialect::BY_NAME;
 use atoll_sql_semantics::enums::{cast_parameters, labelled, labels_in_containers};
 use atoll_sql_semantics::sql_to_plan::statement_to_plan;
+use atoll_sql_semantics::zoned_ranges::ranges_shown;
 
 /// Plans one statement: all of its scans see the rows at the time of its creation.
 #[derive(Clone)]
@@ -181,16 +182,13 @@ impl StatementPlanner {
         self.plan_by(&self.state, statement).await
     }
 
-    /// The plan of a statement whose rows leave the database: ENUMs as their labels.
+    /// The plan of a statement whose rows leave the database: ENUMs as their labels, ranges of times in the time zone.
     pub(in crate::session) fn labelled(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         let types = UserTypes::in_options(self.state.config_options());
-        if types.is_none() {
-            return Ok(plan);
-        }
         match plan {
             LogicalPlan::Ddl(_) | LogicalPlan::Dml(_) | LogicalPlan::Explain(_) => Ok(plan),
             LogicalPlan::Copy(mut copy) => {
-                let input = labelled(Arc::unwrap_or_clone(copy.input), types)?;
+                let input = self.labelled(Arc::unwrap_or_clone(copy.input))?;
                 copy.input = Arc::new(input);
                 Ok(LogicalPlan::Copy(copy))
             }
@@ -199,7 +197,10 @@ impl StatementPlanner {
                 prepare.input = Arc::new(input);
                 Ok(LogicalPlan::Statement(PlanStatement::Prepare(prepare)))
             }
-            plan => labelled(plan, types),
+            plan => {
+                let time_zone = self.state.config_options().execution.time_zone.as_deref();
+                labelled(ranges_shown(plan, time_zone)?, types)
+            }
         }
     }
 

@@ -222,7 +222,7 @@ struct Known {
     why: &'static str,
 }
 
-const KNOWN: [Known; 9] = [
+const KNOWN: [Known; 11] = [
     Known {
         file: "dialect_select.slt",
         kind: "CTE with clashing names",
@@ -264,6 +264,18 @@ const KNOWN: [Known; 9] = [
         kind: "",
         part: "",
         why: "the cast of an INET to text shows the length of its network, which clients do not see",
+    },
+    Known {
+        file: "ranges.slt",
+        kind: "",
+        part: "GROUP BY n, CAST(n AS VARCHAR)",
+        why: "equal ranges of numbers have several texts: [1,2) and [1.0,2)",
+    },
+    Known {
+        file: "ranges.slt",
+        kind: "",
+        part: "SELECT DISTINCT n, CAST(n AS VARCHAR)",
+        why: "equal ranges of numbers have several texts: [1,2) and [1.0,2)",
     },
     Known {
         file: "syntax.slt",

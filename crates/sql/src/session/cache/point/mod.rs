@@ -422,7 +422,7 @@ impl PreparedStatement {
             Some(result) => Ok(result),
             None => {
                 let transaction = self.session.statement_transaction()?;
-                let values = self.planned.marks.canonical(&values)?;
+                let values = self.planned.marks.canonical(&values, || self.session.time_zone())?;
                 run.by_planning(&transaction, &values).await
             }
         }
@@ -483,7 +483,7 @@ impl StatementRun<'_> {
             // Only planned statements note what they read.
             return Ok(None);
         }
-        let values = self.planned.marks.canonical(values)?;
+        let values = self.planned.marks.canonical(values, || self.session.time_zone())?;
         let result = match shape {
             Shape::Point(point) => self.run_point(point, &values).await,
             Shape::Shared(selection) => self.run_shared(selection, &values).await,

@@ -11,9 +11,10 @@ use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
 use crate::session::plan::planner::StatementPlanner;
+use atoll_functions::temporal::StatementClock;
 use atoll_sql_common::pg_type::{Checked, PgType};
 use atoll_sql_common::user_type::{as_texts, enum_within};
-use atoll_sql_semantics::rewrite::canonical_value;
+use atoll_sql_semantics::rewrite::{TextForm, canonical_value};
 
 /// For each parameter the OID of its type if that is a text with a format, such as a UUID, and 0 for others.
 #[derive(Clone, Debug, Default)]
@@ -59,14 +60,16 @@ impl ParameterMarks {
     pub(super) fn canonical<'v>(
         &self,
         values: &'v [ScalarValue],
+        time_zone: impl Fn() -> Option<String>,
     ) -> Result<Cow<'v, [ScalarValue]>> {
         if !self.0.iter().any(|mark| Checked::of_oid(*mark).is_some()) {
             return Ok(Cow::Borrowed(values));
         }
-        let mut values = values.to_vec();
+        let (mut values, time_zone) = (values.to_vec(), time_zone());
+        let clock = StatementClock { time_zone: time_zone.as_deref(), begun: None };
         for (value, mark) in values.iter_mut().zip(self.0.iter()) {
-            if let Some(form) = Checked::of_oid(*mark)
-                && let Some(canonical) = canonical_value(value, form)?
+            if let Some(of) = Checked::of_oid(*mark)
+                && let Some(canonical) = canonical_value(value, TextForm { of, clock })?
             {
                 *value = canonical;
             }

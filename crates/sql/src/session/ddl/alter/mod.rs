@@ -33,7 +33,7 @@ use crate::session::ddl::create::new_identity;
 use crate::session::ddl::index::without_rows;
 use crate::session::ddl::sequence::whole;
 use crate::session::ddl::table_definition::{
-    add_check, add_key, mark_types, refuse_jsonb_keys, set_default,
+    add_check, add_key, mark_types, refuse_loose_keys, set_default,
 };
 use crate::session::ddl::view_dependents::DroppedColumns;
 use crate::session::dml::change::{parsed, quoted};
@@ -454,7 +454,7 @@ fn definition(
     let known = definition.foreign_keys.len();
     planner.add_foreign_keys((table.id(), table.at()), &mut definition, foreign_keys)?;
     mark_types(&mut definition);
-    refuse_jsonb_keys(&definition)?;
+    refuse_loose_keys(&definition)?;
     let new = definition.foreign_keys[known..].iter().map(|key| Arc::clone(&key.name)).collect();
     Ok((definition, new))
 }

@@ -91,7 +91,8 @@ impl StatementPlanner {
         let name = name.0.last().and_then(|part| part.as_ident());
         let name = name.map(|name| self.normalized(name))?;
         let of_type = name.strip_suffix("_ops");
-        (!of_type.is_some_and(|of| DEFAULTS.contains(&of))).then(|| name.into())
+        let is_default = |of: &str| DEFAULTS.contains(&of) || of == "range" || of == "multirange";
+        (!of_type.is_some_and(is_default)).then(|| name.into())
     }
 }
 

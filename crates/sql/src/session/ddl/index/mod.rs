@@ -18,7 +18,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::session::Session;
 use crate::session::ddl::alter::set_definition;
-use crate::session::ddl::table_definition::{is_used, refuse_jsonb_keys};
+use crate::session::ddl::table_definition::{is_used, refuse_loose_keys};
 use crate::session::plan::planner::StatementPlanner;
 use crate::session::statement::command_tag::{missing, there, with_notices};
 use crate::table::PlacedTable;
@@ -114,7 +114,7 @@ impl Session {
             let nulls_not_distinct = create.nulls_distinct == Some(false);
             let unique = unique_index(name, keys)?;
             definition.uniques.push(Unique { included, condition, nulls_not_distinct, ..unique });
-            refuse_jsonb_keys(&definition)?;
+            refuse_loose_keys(&definition)?;
         } else {
             let condition = match &create.predicate {
                 Some(condition) => Some(planner.checked_condition(&table, condition).await?.0),

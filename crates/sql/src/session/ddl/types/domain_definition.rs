@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use datafusion::arrow::datatypes::{DataType as Arrow, Field, Schema};
 use datafusion::common::{DFSchema, Result, not_impl_err};
 use datafusion::logical_expr::ExprSchemable;
-use datafusion::sql::sqlparser::ast::{DataType, Expr, ObjectName, TimezoneInfo};
+use datafusion::sql::sqlparser::ast::{DataType, Expr, TimezoneInfo};
 
 use crate::session::ddl::table_definition::Queries;
 use crate::session::plan::domains::is_value;
@@ -16,12 +16,6 @@ use atoll_sql_common::user_type::DomainType;
 use atoll_sql_parse::syntax::{sql_text, walk, walk_expressions_mut};
 use atoll_sql_semantics::sql_to_plan::create_logical_expr;
 
-/// Whether values of the type are texts in a fixed form.
-fn is_checked(name: &ObjectName) -> bool {
-    let name = name.to_string();
-    Checked::types().iter().any(|of| of.to_string().eq_ignore_ascii_case(&name))
-}
-
 impl StatementPlanner {
     /// Refuses base types that domains cannot have.
     pub(super) fn check_base(&self, base: &DataType) -> Result<()> {
@@ -29,7 +23,7 @@ impl StatementPlanner {
             DataType::Uuid | DataType::JSON | DataType::JSONB | DataType::Array(_) => true,
             DataType::Time(_, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => true,
             DataType::Custom(name, _) => {
-                is_checked(name)
+                Checked::named(&name.to_string()).is_some()
                     || self.domain_named(name)?.is_some()
                     || self.user_type_named(name)?.is_some()
             }

@@ -40,6 +40,12 @@ impl Session {
     ) -> Result<Option<Cow<'static, str>>> {
         match ast {
             Ast::CreateType { name, representation } => {
+                if let Some(UserDefinedTypeRepresentation::Range { .. }) = representation {
+                    return not_impl_err!(
+                        "CREATE TYPE … AS RANGE is not supported; use int4range, int8range, numrange, daterange, \
+                         tsrange or tstzrange, or a column for each bound"
+                    );
+                }
                 let Some(UserDefinedTypeRepresentation::Enum { labels }) = representation else {
                     return not_impl_err!(
                         "CREATE TYPE of other types than ENUM is not supported; use columns, or a STRUCT"
