@@ -5,7 +5,8 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Float64Type};
 use datafusion::common::{DataFusionError, Result};
-use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl};
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDFImpl};
 use datafusion::prelude::SessionContext;
 
 use crate::failure::FunctionFailure;
@@ -85,6 +86,14 @@ impl Around for Defined {
             }
         }
         Ok(result)
+    }
+
+    /// DataFusion's `log` (55.2) compares its argument to 1, and takes 10 for a base that is not there, in the argument's
+    /// type: a decimal without digits before its point has neither.
+    fn simplifies(&self, args: &[Expr], info: &SimplifyContext) -> Result<bool> {
+        let types = args.iter().map(|arg| info.get_data_type(arg));
+        let has_decimal = types.map(|of| Ok(of?.is_decimal()));
+        Ok(!has_decimal.collect::<Result<Vec<bool>>>()?.contains(&true))
     }
 }
 

@@ -30,6 +30,11 @@ pub(crate) trait Around: Debug + Send + Sync + 'static {
     fn field(&self, inner: &dyn ScalarUDFImpl, args: ReturnFieldArgs) -> Result<FieldRef> {
         inner.return_field_from_args(args)
     }
+
+    /// Whether the function may simplify a call with these arguments.
+    fn simplifies(&self, _args: &[Expr], _info: &SimplifyContext) -> Result<bool> {
+        Ok(true)
+    }
 }
 
 /// Replaces the function with this name by a wrapped one.
@@ -96,6 +101,9 @@ impl<A: Around> ScalarUDFImpl for Wrapped<A> {
     }
 
     fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        if !self.around.simplifies(&args, info)? {
+            return Ok(ExprSimplifyResult::Original(args));
+        }
         self.inner.simplify(args, info)
     }
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use atoll_functions::{function_named, gives_type, marked_field, possible_values, without_name};
+use atoll_functions::{function_named, gives_type, marked_field, possible_values};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result};
 use datafusion::logical_expr::expr::{Alias, Cast};
