@@ -8,7 +8,8 @@ use atoll_sql::arrow::array::{Array, ArrayRef, AsArray};
 use atoll_sql::arrow::datatypes::{DataType, Field};
 use atoll_sql::arrow::error::ArrowError;
 use atoll_sql::temporal::{
-    DAY, EPOCH_DAYS, StatementClock, ZonedTime, interval_parts, time_micros, timestamp_micros,
+    DAY, EPOCH_DAYS, StatementClock, TemporalStyle, ZonedTime, interval_parts, time_micros,
+    timestamp_micros,
 };
 
 use super::numeric::write_numeric;
@@ -31,7 +32,7 @@ pub(crate) fn binary_column<'a>(
         JSONB => versioned(array),
         INET | CIDR | MACADDR => addresses(array, PgType::of_field(field).oid)?,
         TIMETZ => zoned_times(array)?,
-        BPCHAR => return text_column(field, array),
+        BPCHAR => return text_column(field, array, TemporalStyle::default()),
         RECORD if matches!(array.data_type(), DataType::Struct(_)) => Some(record(array)?),
         _ => match PgType::marked_items(field) {
             Some(item) => Some(list(array, Some(&item))?),
@@ -192,7 +193,7 @@ fn binary_cells(array: &ArrayRef) -> Result<TextCells<'_>, ArrowError> {
         }
         other if is_list(other) => list(array, None)?,
         // Text and JSON are the same in both formats.
-        _ => return text_cells(array),
+        _ => return text_cells(array, TemporalStyle::default()),
     };
     Ok(TextCells { nulls: array.logical_nulls(), write })
 }
@@ -227,7 +228,7 @@ fn list<'a>(array: &'a ArrayRef, marked: Option<&Field>) -> Result<WriteValue<'a
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _),
     ) = (items(array), array.data_type())
     else {
-        return text_cells(array).map(|cells| cells.write);
+        return text_cells(array, TemporalStyle::default()).map(|cells| cells.write);
     };
     if items(values).is_some() {
         return rectangles(array);
