@@ -4,6 +4,7 @@
 use atoll_sql::arrow::array::{ArrayRef, RecordBatch};
 use atoll_sql::arrow::compute::concat_batches;
 use atoll_sql::arrow::datatypes::{DataType, Field, Schema, TimeUnit};
+use atoll_sql::temporal::StatementClock;
 use atoll_sys::SplitMix64;
 use bytes::{BufMut, BytesMut};
 
@@ -356,17 +357,18 @@ const OTHER_VALUES: [(u32, &[u8]); 9] = [
 
 #[test]
 fn parameters_with_extreme_numbers_are_values_or_errors() {
+    let clock = StatementClock::default();
     for (oid, value) in VALUES.into_iter().chain(OTHER_VALUES) {
         let of = arrow_type(oid).expect("a type");
-        assert!(parameter(Some(value), Format::Binary, oid, &of, None).is_ok(), "{oid}");
+        assert!(parameter(Some(value), Format::Binary, oid, &of, clock).is_ok(), "{oid}");
         for bytes in overwritten(value) {
             for (oid, _) in VALUES.into_iter().chain(OTHER_VALUES) {
-                let _ = parameter(Some(&bytes), Format::Binary, oid, &of, None);
+                let _ = parameter(Some(&bytes), Format::Binary, oid, &of, clock);
             }
-            let _ = parameter(Some(&bytes), Format::Text, oid, &of, None);
+            let _ = parameter(Some(&bytes), Format::Text, oid, &of, clock);
         }
         for end in 0..value.len() {
-            let _ = parameter(Some(&value[..end]), Format::Binary, oid, &of, None);
+            let _ = parameter(Some(&value[..end]), Format::Binary, oid, &of, clock);
         }
     }
 }
@@ -382,6 +384,7 @@ fn binary(of: &DataType, array: &ArrayRef) -> Vec<u8> {
 
 #[test]
 fn parameters_round_trip_or_are_errors() {
+    let clock = StatementClock::default();
     let mut random = SplitMix64::new(0x5eed_0005);
     let mut read = 0;
     for (oid, value) in VALUES {
@@ -389,11 +392,11 @@ fn parameters_round_trip_or_are_errors() {
         assert_eq!(PgType::from_data_type(&of).oid, oid);
         for round in 0..ROUNDS / 5 {
             let bytes = if round == 0 { value.to_vec() } else { damaged(value, &mut random) };
-            let _ = parameter(Some(&bytes), Format::Text, oid, &of, None);
+            let _ = parameter(Some(&bytes), Format::Text, oid, &of, clock);
             // Also read as another type than the declared one.
             let (other, _) = VALUES[below(&mut random, VALUES.len())];
-            let _ = parameter(Some(&bytes), Format::Binary, other, &of, None);
-            let Ok(first) = parameter(Some(&bytes), Format::Binary, oid, &of, None) else {
+            let _ = parameter(Some(&bytes), Format::Binary, other, &of, clock);
+            let Ok(first) = parameter(Some(&bytes), Format::Binary, oid, &of, clock) else {
                 assert_ne!(round, 0, "{oid}");
                 continue;
             };
@@ -402,7 +405,7 @@ fn parameters_round_trip_or_are_errors() {
             }
             read += 1;
             let array = first.to_array().expect("an array");
-            let again = parameter(Some(&binary(&of, &array)), Format::Binary, oid, &of, None);
+            let again = parameter(Some(&binary(&of, &array)), Format::Binary, oid, &of, clock);
             assert_eq!(again.expect("what was written"), first, "{oid}: {bytes:?}");
         }
     }

@@ -28,18 +28,21 @@ pub(crate) struct Insertion {
 }
 
 impl Insertion {
-    /// Begins to insert into these columns of a table, or into all if none are named.
+    /// Begins to insert rows that meet a condition into these columns of a table, or into all if none are named.
     pub(crate) fn begin(
         session: &Session,
-        table: &str,
-        columns: &[String],
+        (table, columns): (&str, &[String]),
+        condition: Option<&str>,
         schema: &SchemaRef,
     ) -> Self {
         let (sender, batches) = channel(BATCHES);
         let (schema, session) = (Arc::clone(schema), session.clone());
         let (table, columns) = (table.to_owned(), columns.to_vec());
+        let condition = condition.map(str::to_owned);
         let inserting = tokio::spawn(async move {
-            let mut result = session.insert_batches(&table, &columns, schema, batches).await?;
+            let into = (table.as_str(), columns.as_slice());
+            let inserting = session.insert_batches(into, condition.as_deref(), schema, batches);
+            let mut result = inserting.await?;
             // The tag counts the rows that are read.
             while result.next().await?.is_some() {}
             Ok::<_, SqlError>(result.tag())

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use atoll_functions::null_where_an_argument_is;
 use atoll_functions::temporal::{
-    IntervalFields, call_with_finite, named_zone, posix_zone, read_interval, zone_ahead,
+    IntervalFields, IntervalFormat, call_with_finite, named_zone, posix_zone, read_interval,
+    zone_ahead,
 };
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::config::ConfigOptions;
@@ -75,7 +76,7 @@ fn seconds_east(text: &str) -> Option<f64> {
     let Some(interval) = interval_text(text) else {
         return Some(text.parse::<f64>().ok()? * 3600.0);
     };
-    let interval = read_interval(interval, IntervalFields::default())?;
+    let interval = read_interval(interval, IntervalFields::default(), IntervalFormat::Postgres)?;
     let is_time = interval.months == 0 && interval.days == 0;
     is_time.then_some(interval.nanoseconds as f64 / 1e9)
 }

@@ -72,7 +72,8 @@ pub use notifications::Notification;
 pub use pg_catalog::shown_function;
 pub use role::{Identity, Role, ScramVerifier};
 pub use session::{
-    ColumnOrigin, ColumnOrigins, KeptRows, PlannedQuery, PlanningTimes, PreparedStatement,
-    QueryResult, Session, Splitter, Statement, TransactionState, split_statements,
+    ColumnOrigin, ColumnOrigins, DeclaredType, KeptRows, PlannedQuery, PlanningTimes,
+    PreparedStatement, QueryResult, Session, Splitter, Statement, TransactionState,
+    split_statements,
 };
 pub use usage::DatabaseUsage;

@@ -14,14 +14,14 @@ use atoll_sql::arrow::compute::cast;
 use atoll_sql::arrow::datatypes::DataType;
 use atoll_sql::arrow::error::ArrowError;
 use atoll_sql::arrow::util::display::{ArrayFormatter, FormatOptions};
-use atoll_sql::temporal::{WriteRow, temporal_writer};
+use atoll_sql::temporal::{TemporalStyle, WriteRow, temporal_writer};
 use atoll_sql::{is_ambiguous_within as is_ambiguous, quoted_within as quoted};
 
 /// How dates and times are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Times {
-    /// As SQL writes them: `2024-05-01 12:00:00`.
-    Sql,
+    /// As SQL writes them in the session's styles: `2024-05-01 12:00:00`.
+    Sql(TemporalStyle),
     /// As ISO 8601 does: `2024-05-01T12:00:00`.
     Iso,
 }
@@ -100,7 +100,11 @@ impl<'a> Form<'a> {
     fn try_new(array: &'a dyn Array, times: Times) -> io::Result<Self> {
         let formatter = || ArrayFormatter::try_new(array, &PLAIN).map_err(unwritable);
         let column = |array: &'a ArrayRef| OutputColumn::new(array.as_ref(), times);
-        if let Some(write) = temporal_writer(array).map_err(unwritable)? {
+        let style = match times {
+            Times::Sql(style) => style,
+            Times::Iso => TemporalStyle::default(),
+        };
+        if let Some(write) = temporal_writer(array, style).map_err(unwritable)? {
             let is_time = matches!(
                 array.data_type(),
                 DataType::Timestamp(..) | DataType::Time32(_) | DataType::Time64(_)
@@ -243,9 +247,12 @@ fn trim_time(text: &mut String, start: usize) {
     text.replace_range(kept..end, "");
 }
 
-/// The columns of a batch as text, as SQL writes values.
-pub(super) fn columns(arrays: &[ArrayRef]) -> io::Result<Vec<OutputColumn<'_>>> {
-    arrays.iter().map(|array| OutputColumn::new(array.as_ref(), Times::Sql)).collect()
+/// The columns of a batch as text, as SQL writes values in these styles.
+pub(super) fn columns(
+    arrays: &[ArrayRef],
+    style: TemporalStyle,
+) -> io::Result<Vec<OutputColumn<'_>>> {
+    arrays.iter().map(|array| OutputColumn::new(array.as_ref(), Times::Sql(style))).collect()
 }
 
 /// The columns of a batch, with dictionaries and runs expanded.

@@ -28,7 +28,7 @@ impl ResultWriter for Csv {
 
     fn batch(&mut self, batch: &RecordBatch, out: &mut dyn Write) -> io::Result<()> {
         let arrays = plain(batch)?;
-        let columns = columns(&arrays)?;
+        let columns = columns(&arrays, self.layout.style)?;
         let (mut line, mut value) = (String::new(), String::new());
         for row in 0..batch.num_rows() {
             line.clear();

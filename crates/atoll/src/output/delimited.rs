@@ -45,7 +45,7 @@ impl ResultWriter for Delimited {
 
     fn batch(&mut self, batch: &RecordBatch, out: &mut dyn Write) -> io::Result<()> {
         let arrays = plain(batch)?;
-        let columns = columns(&arrays)?;
+        let columns = columns(&arrays, self.layout.style)?;
         for row in 0..batch.num_rows() {
             let values: Vec<_> = columns.iter().map(|column| column.text(row)).collect();
             let null = self.layout.null_or("");

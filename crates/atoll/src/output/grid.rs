@@ -92,7 +92,7 @@ impl ResultWriter for Grid {
 
     fn batch(&mut self, batch: &RecordBatch, _out: &mut dyn Write) -> io::Result<()> {
         let arrays = plain(batch)?;
-        let columns = columns(&arrays)?;
+        let columns = columns(&arrays, self.layout.style)?;
         let (first, last) = self.room();
         let head = batch.num_rows().min(first - self.first.len());
         self.first.extend((0..head).map(|row| cells(&columns, row)));

@@ -35,7 +35,7 @@ impl ResultWriter for Line {
 
     fn batch(&mut self, batch: &RecordBatch, out: &mut dyn Write) -> io::Result<()> {
         let arrays = plain(batch)?;
-        let columns = columns(&arrays)?;
+        let columns = columns(&arrays, self.layout.style)?;
         let null = self.layout.null_or("NULL");
         for row in 0..batch.num_rows() {
             if self.rows > 0 {

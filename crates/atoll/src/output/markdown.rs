@@ -26,7 +26,7 @@ impl ResultWriter for Markdown {
 
     fn batch(&mut self, batch: &RecordBatch, out: &mut dyn Write) -> io::Result<()> {
         let arrays = plain(batch)?;
-        let columns = columns(&arrays)?;
+        let columns = columns(&arrays, self.layout.style)?;
         for row in 0..batch.num_rows() {
             let values = columns.iter().map(|column| column.text(row));
             let null = self.layout.null_or("NULL");

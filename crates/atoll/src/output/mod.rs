@@ -38,6 +38,7 @@ use std::io::{self, Write};
 
 use atoll_sql::arrow::array::RecordBatch;
 use atoll_sql::arrow::datatypes::Schema;
+use atoll_sql::temporal::TemporalStyle;
 
 /// How results are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -120,6 +121,8 @@ pub(crate) struct DrawLayout {
     pub(crate) widths: Vec<usize>,
     /// The separator of `csv`, `tabs` and `list`, if it is not the mode's default.
     pub(crate) separator: Option<String>,
+    /// How dates, times and intervals are written, except in JSON.
+    pub(crate) style: TemporalStyle,
 }
 
 impl DrawLayout {

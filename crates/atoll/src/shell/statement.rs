@@ -98,7 +98,7 @@ impl Shell {
             {}
             return Ok(Some(result.tag()));
         }
-        let layout = self.target.layout(&self.settings);
+        let layout = self.target.layout(&self.settings, self.session.temporal_style());
         let mut rows = self.settings.mode.rows(layout);
         let mut count = 0;
         rows.start(&result.schema().clone(), self.target.writer())?;

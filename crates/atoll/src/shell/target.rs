@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::settings::ShellSettings;
 use crate::output::DrawLayout;
+use atoll_sql::temporal::TemporalStyle;
 use atoll_tools::terminal;
 
 /// Stdout, or the file that `.output` names.
@@ -32,7 +33,7 @@ impl OutputTarget {
     }
 
     /// Limits for drawn results; files have none.
-    pub(super) fn layout(&self, settings: &ShellSettings) -> DrawLayout {
+    pub(super) fn layout(&self, settings: &ShellSettings, style: TemporalStyle) -> DrawLayout {
         DrawLayout {
             width: if self.is_terminal { terminal::width() } else { None },
             rows_max: settings.rows_max,
@@ -41,6 +42,7 @@ impl OutputTarget {
             null: settings.null.clone(),
             widths: settings.widths.clone(),
             separator: settings.separator.clone(),
+            style,
         }
     }
 

@@ -95,7 +95,7 @@ impl KvSession for AtollSession {
         sent.map_err(|_| anyhow!("the channel of a load is full"))?;
         drop(sender);
         let loading = async {
-            self.session.insert_batches("kv", &[], schema, receiver).await?.collect().await
+            self.session.insert_batches(("kv", &[]), None, schema, receiver).await?.collect().await
         };
         self.session.runtime().block_on(loading)?;
         Ok(())

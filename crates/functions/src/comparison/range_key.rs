@@ -34,7 +34,7 @@ use datafusion::logical_expr::{
 use crate::failure::FunctionFailure;
 use crate::scalar::WrittenNumber;
 use crate::sql_name;
-use crate::temporal::{IntervalFields, read_interval};
+use crate::temporal::{IntervalFields, IntervalFormat, read_interval};
 
 /// Days from 1970 to the last timestamp to which an offset is added, and to the stand-in for `infinity`. There is room
 /// for two offsets of 10,000 years between them, and for one after them.
@@ -79,7 +79,7 @@ fn waiting(frame: &WindowFrame) -> WindowFrame {
     let WindowFrameBound::Preceding(ScalarValue::Utf8(Some(text))) = &frame.end_bound else {
         return frame.clone();
     };
-    let negated = match read_interval(text, IntervalFields::default()) {
+    let negated = match read_interval(text, IntervalFields::default(), IntervalFormat::Postgres) {
         Some(of) if WrittenNumber::parse(text).is_none() => {
             let (months, days) = (-i64::from(of.months), -i64::from(of.days));
             format!("{months} months {days} days {} nanoseconds", -i128::from(of.nanoseconds))
@@ -116,7 +116,8 @@ impl Offsets {
                 Some(Self::Numbers { whole: whole.max(places.0), behind: behind.max(places.1) })
             }
             (all, _) => {
-                let read = read_interval(text, IntervalFields::default()).unwrap_or_default();
+                let read = read_interval(text, IntervalFields::default(), IntervalFormat::Postgres)
+                    .unwrap_or_default();
                 let days = read.months != 0 || read.days != 0;
                 let time = read.nanoseconds != 0;
                 let (have_days, have_time) = match all {

@@ -16,10 +16,13 @@ use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::ScalarValue;
+use datafusion::common::config::ConfigOptions;
 
 use super::interval::{IntervalFields, read_interval};
 use super::moment::{DAY, Moment, Reading, Zone, read_moment, read_time};
+use super::style::TemporalStyle;
 use super::zone::local_time;
+use crate::scalar::StatementStart;
 
 /// Whether texts are parsed as values of the type here.
 pub fn is_read(data_type: &DataType) -> bool {
@@ -32,13 +35,15 @@ pub fn is_read(data_type: &DataType) -> bool {
     )
 }
 
-/// The meaning of `now` and `today` in a text.
+/// The meaning of `now` and `today` in a text, and of an ambiguous date or interval.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StatementClock<'a> {
     /// The session's time zone; UTC if there is none.
     pub time_zone: Option<&'a str>,
     /// When the statement began, in microseconds since 1970; if unknown, the time of the call is used.
     pub begun: Option<i64>,
+    /// The session's styles.
+    pub style: TemporalStyle,
 }
 
 /// Parses a text; None if it is not a value of the type, or if the type is not supported.
@@ -64,17 +69,21 @@ pub fn read_texts(
 ) -> Result<ArrayRef, ArrowError> {
     let collected = Collected { texts, to, options };
     let clock = StatementClock { begun: clock.begun.or_else(system_time), ..clock };
+    let TemporalStyle { order, intervals, .. } = clock.style;
     let moment = |text: &str, zone: Option<&str>, unit: i64| {
         let clock = StatementClock { time_zone: zone.or(clock.time_zone), ..clock };
-        moment(read_moment(text)?, zone, clock, unit)
+        moment(read_moment(text, order)?, zone, clock, unit)
     };
     match to {
-        DataType::Date32 => collected.parse::<Date32Type>(|text| date(read_moment(text)?, clock)),
-        DataType::Time64(TimeUnit::Nanosecond) => {
-            collected.parse::<Time64NanosecondType>(read_time)
+        DataType::Date32 => {
+            collected.parse::<Date32Type>(|text| date(read_moment(text, order)?, clock))
         }
-        DataType::Time64(_) => collected
-            .parse::<Time64MicrosecondType>(|text| Some(rounded(read_time(text)?.into(), 1000))),
+        DataType::Time64(TimeUnit::Nanosecond) => {
+            collected.parse::<Time64NanosecondType>(|text| read_time(text, order))
+        }
+        DataType::Time64(_) => collected.parse::<Time64MicrosecondType>(|text| {
+            Some(rounded(read_time(text, order)?.into(), 1000))
+        }),
         DataType::Timestamp(TimeUnit::Second, zone) => {
             let zone = zone.as_deref();
             collected.parse::<TimestampSecondType>(|text| moment(text, zone, 1_000_000_000))
@@ -93,7 +102,7 @@ pub fn read_texts(
         }
         DataType::Interval(IntervalUnit::MonthDayNano) => collected
             .parse::<IntervalMonthDayNanoType>(|text| {
-                read_interval(text, IntervalFields::default())
+                read_interval(text, IntervalFields::default(), intervals)
             }),
         _ => cast_with_options(texts, to, options),
     }
@@ -145,13 +154,22 @@ fn system_time() -> Option<i64> {
     i64::try_from(since.as_micros()).ok()
 }
 
-impl StatementClock<'_> {
-    /// Days since 1970, in local time.
+impl<'a> StatementClock<'a> {
+    /// Returns the clock of a statement with these settings.
+    pub fn from_options(options: &'a ConfigOptions) -> Self {
+        Self {
+            time_zone: options.execution.time_zone.as_deref(),
+            begun: StatementStart::transaction_of(options),
+            style: TemporalStyle::from_options(options),
+        }
+    }
+
     /// Returns when the statement began, or the time of the call if that is unknown.
     pub(super) fn begun_or_now(self) -> Option<i64> {
         self.begun.or_else(system_time)
     }
 
+    /// Days since 1970, in local time.
     fn today(self) -> Option<i128> {
         Some(self.local()?.div_euclid(i128::from(DAY)))
     }
@@ -219,9 +237,18 @@ fn instant(local: i128, zone: &str) -> Option<i128> {
 mod tests {
     use super::*;
 
+    use crate::temporal::{DateFormat, DateOrder, IntervalFormat};
+
     /// 2024-01-01 23:30 UTC: 2024-01-02 00:30 in Berlin.
-    const CLOCK: StatementClock<'static> =
-        StatementClock { time_zone: Some("Europe/Berlin"), begun: Some(1_704_151_800_000_000) };
+    const CLOCK: StatementClock<'static> = StatementClock {
+        time_zone: Some("Europe/Berlin"),
+        begun: Some(1_704_151_800_000_000),
+        style: TemporalStyle {
+            dates: DateFormat::Iso,
+            order: DateOrder::Mdy,
+            intervals: IntervalFormat::Postgres,
+        },
+    };
 
     fn micros(text: &str, zone: Option<&str>) -> Option<i64> {
         let to = DataType::Timestamp(TimeUnit::Microsecond, zone.map(Into::into));

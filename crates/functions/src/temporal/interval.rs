@@ -2,6 +2,8 @@
 
 use datafusion::arrow::datatypes::IntervalMonthDayNano;
 
+use super::style::IntervalFormat;
+
 const SECOND: i128 = 1_000_000_000;
 const MINUTE: i128 = 60 * SECOND;
 const HOUR: i128 = 60 * MINUTE;
@@ -33,12 +35,17 @@ pub struct IntervalFields {
     pub digits: Option<u32>,
 }
 
-/// Parses an interval as PostgreSQL does; None if the text is not one, or is out of range.
-pub fn read_interval(text: &str, fields: IntervalFields) -> Option<IntervalMonthDayNano> {
+/// Parses an interval as PostgreSQL does; None if the text is not one, or is out of range. In the SQL standard's format,
+/// a minus at the beginning applies to all parts if no other has a sign.
+pub fn read_interval(
+    text: &str,
+    fields: IntervalFields,
+    format: IntervalFormat,
+) -> Option<IntervalMonthDayNano> {
     let text = text.trim();
     let sum = match text.strip_prefix('P') {
         Some(rest) => iso(rest)?,
-        None => words(text, fields)?,
+        None => words(text, fields, format)?,
     };
     sum.within(fields).finish()
 }
@@ -204,8 +211,21 @@ impl Number {
 #[derive(Debug, PartialEq)]
 enum Token<'a> {
     Word(&'a str),
-    /// Digits with points, colons and dashes between them, and whether a minus precedes them.
-    Digits(&'a str, bool),
+    /// Digits with points, colons and dashes between them, and the sign before them.
+    Digits(&'a str, Sign),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sign {
+    None,
+    Plus,
+    Minus,
+}
+
+impl Sign {
+    fn is_negative(self) -> bool {
+        self == Self::Minus
+    }
 }
 
 /// Splits a text into tokens; None if it contains anything else.
@@ -213,20 +233,24 @@ fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start_matches([' ', '\t', '\n', '\r', ',', '@']);
     while let Some(first) = rest.bytes().next() {
-        let is_signed = matches!(first, b'-' | b'+');
+        let sign = match first {
+            b'-' => Sign::Minus,
+            b'+' => Sign::Plus,
+            _ => Sign::None,
+        };
         if first.is_ascii_alphabetic() {
             let end = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
             tokens.push(Token::Word(&rest[..end]));
             rest = &rest[end..];
         } else {
-            let digits = if is_signed { rest[1..].trim_start() } else { rest };
+            let digits = if sign == Sign::None { rest } else { rest[1..].trim_start() };
             let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | ':' | '-');
             let end = digits.find(|c: char| !is_part(c)).unwrap_or(digits.len());
             let starts = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.');
             if !starts {
                 return None;
             }
-            tokens.push(Token::Digits(&digits[..end], first == b'-'));
+            tokens.push(Token::Digits(&digits[..end], sign));
             rest = &digits[end..];
         }
         rest = rest.trim_start_matches([' ', '\t', '\n', '\r', ',', '@']);
@@ -236,8 +260,15 @@ fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
 
 /// Parses numbers with units, times, and years with months. Like PostgreSQL, goes from the last token to the first: a
 /// number without a unit before a time counts days.
-fn words(text: &str, fields: IntervalFields) -> Option<Sum> {
-    let tokens = tokens(text)?;
+fn words(text: &str, fields: IntervalFields, format: IntervalFormat) -> Option<Sum> {
+    let mut tokens = tokens(text)?;
+    if format == IntervalFormat::SqlStandard && is_sign_of_all(&tokens) {
+        for token in &mut tokens {
+            if let Token::Digits(_, sign) = token {
+                *sign = Sign::Minus;
+            }
+        }
+    }
     let mut sum = Sum::default();
     let mut unit: Option<Unit> = None;
     let mut has_unit_without_number = false;
@@ -265,17 +296,16 @@ fn words(text: &str, fields: IntervalFields) -> Option<Sum> {
                 seen.push(name);
                 has_unit_without_number = true;
             }
-            Token::Digits(digits, is_negative) if digits.contains(':') => {
+            Token::Digits(digits, sign) if digits.contains(':') => {
                 if has_unit_without_number || seen.iter().any(|name| name.contains("Nanos")) {
                     return None;
                 }
                 let nanos = clock(digits, fields)?;
-                sum.nanos += if *is_negative { -nanos } else { nanos };
+                sum.nanos += if sign.is_negative() { -nanos } else { nanos };
                 seen.push("Nanos of a clock".to_owned());
                 unit = Some(Unit::Days(1));
             }
-            Token::Digits(digits, is_negative) => {
-                let sign = if *is_negative { -1 } else { 1 };
+            Token::Digits(digits, sign) => {
                 if let Some((years, months)) = digits.split_once('-') {
                     let is_digits = months.bytes().all(|digit| digit.is_ascii_digit());
                     let months: i128 = months.parse().ok().filter(|months| *months < 12)?;
@@ -283,11 +313,12 @@ fn words(text: &str, fields: IntervalFields) -> Option<Sum> {
                         return None;
                     }
                     let years = Number::read(years, false).filter(|years| years.behind == 0.0)?;
-                    sum.months += (years.whole * 12 + months) * sign;
+                    let months = years.whole * 12 + months;
+                    sum.months += if sign.is_negative() { -months } else { months };
                 } else {
                     let of_range = fields.range.map(|(_, last)| Unit::from_field(last));
                     let unit = unit.or(of_range).unwrap_or(Unit::Nanos(SECOND));
-                    sum.add(Number::read(digits, *is_negative)?, unit);
+                    sum.add(Number::read(digits, sign.is_negative())?, unit);
                 }
                 has_unit_without_number = false;
                 unit = None;
@@ -298,6 +329,15 @@ fn words(text: &str, fields: IntervalFields) -> Option<Sum> {
         return None;
     }
     Some(if is_ago { sum.negated() } else { sum })
+}
+
+/// Whether the first token has a minus, and no other a sign.
+fn is_sign_of_all(tokens: &[Token<'_>]) -> bool {
+    let is_signed = |token: &Token<'_>| matches!(token, Token::Digits(_, Sign::Plus | Sign::Minus));
+    match tokens {
+        [Token::Digits(_, Sign::Minus), rest @ ..] => !rest.iter().any(is_signed),
+        _ => false,
+    }
 }
 
 /// `1:30`, `1:30:15.5`; `10:30.5` is minutes and seconds.
@@ -429,7 +469,7 @@ mod tests {
             ("P-1DT-2H", "-1 days -02:00:00"),
             ("P0001-02-03T04:05:06", "1 year 2 mons 3 days 04:05:06"),
         ] {
-            let read = read_interval(given, IntervalFields::default());
+            let read = read_interval(given, IntervalFields::default(), IntervalFormat::Postgres);
             assert_eq!(read.map(text).as_deref(), Some(wanted), "{given}");
         }
     }
@@ -449,9 +489,14 @@ mod tests {
             "1:60",
             "1 day -",
         ] {
-            assert_eq!(read_interval(given, IntervalFields::default()), None, "{given}");
+            assert_eq!(
+                read_interval(given, IntervalFields::default(), IntervalFormat::Postgres),
+                None,
+                "{given}"
+            );
         }
-        assert_eq!(read_interval("999999999999 days", IntervalFields::default()), None);
+        let days = "999999999999 days";
+        assert_eq!(read_interval(days, IntervalFields::default(), IntervalFormat::Postgres), None);
     }
 
     #[test]
@@ -471,8 +516,53 @@ mod tests {
             ("1.23456", Some((Second, Second)), Some(2), "00:00:01.23"),
             ("1.23456 seconds", None, Some(3), "00:00:01.235"),
         ] {
-            let read = read_interval(given, IntervalFields { range, digits });
+            let read =
+                read_interval(given, IntervalFields { range, digits }, IntervalFormat::Postgres);
             assert_eq!(read.map(text).as_deref(), Some(wanted), "{given}");
+        }
+    }
+
+    /// PostgreSQL's answers.
+    #[test]
+    fn a_sign_may_apply_to_all_parts() {
+        for (given, plain, standard) in [
+            (
+                "-1-2 3 4:05:06",
+                "-1 years -2 mons +3 days 04:05:06",
+                "-1 years -2 mons -3 days -04:05:06",
+            ),
+            ("-1 2:00:00", "-1 days +02:00:00", "-1 days -02:00:00"),
+            (
+                "-1-2 -3 4:05:06",
+                "-1 years -2 mons -3 days +04:05:06",
+                "-1 years -2 mons -3 days +04:05:06",
+            ),
+            ("-1 day +2:00", "-1 days +02:00:00", "-1 days +02:00:00"),
+            ("-1 day 2:00", "-1 days +02:00:00", "-1 days -02:00:00"),
+            ("- 1 day 2 hours", "-1 days +02:00:00", "-1 days -02:00:00"),
+            ("1 -2:00:00", "1 day -02:00:00", "1 day -02:00:00"),
+            ("-1 day 2 hours ago", "1 day -02:00:00", "1 day 02:00:00"),
+            (
+                "-1 year 2 mons 3 days 1.5 secs",
+                "-10 mons +3 days 00:00:01.5",
+                "-1 years -2 mons -3 days -00:00:01.5",
+            ),
+            ("-1 hour 30 mins", "-00:30:00", "-01:30:00"),
+            ("-1.5 years 2 mons", "-1 years -4 mons", "-1 years -8 mons"),
+            ("-1-2", "-1 years -2 mons", "-1 years -2 mons"),
+            ("-4:05:06", "-04:05:06", "-04:05:06"),
+            (
+                "+1-2 -3 +4:05:06.5",
+                "1 year 2 mons -3 days +04:05:06.5",
+                "1 year 2 mons -3 days +04:05:06.5",
+            ),
+        ] {
+            for (format, wanted) in
+                [(IntervalFormat::Postgres, plain), (IntervalFormat::SqlStandard, standard)]
+            {
+                let read = read_interval(given, IntervalFields::default(), format);
+                assert_eq!(read.map(text).as_deref(), Some(wanted), "{given} {format:?}");
+            }
         }
     }
 }

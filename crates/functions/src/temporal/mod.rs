@@ -4,7 +4,9 @@
 //! |---|---|
 //! | `digits` | integers to digits |
 //! | `endless` | `infinity` and `-infinity`, which arithmetic never reaches |
-//! | `write` | a date, time, timestamp or interval to text |
+//! | `style` | DateStyle and IntervalStyle |
+//! | `write` | a date, time or timestamp to text |
+//! | `write_interval` | an interval to text |
 //! | `rows` | arrays of these to text |
 //! | `interval` | text to intervals |
 //! | `measured` | lengths of intervals |
@@ -21,7 +23,9 @@ mod interval;
 mod measured;
 mod moment;
 mod rows;
+mod style;
 mod write;
+mod write_interval;
 mod zone;
 mod zoned_time;
 
@@ -32,14 +36,14 @@ pub(crate) use endless::{Moments, finite_only};
 pub use input::{StatementClock, is_read, read_scalar, read_texts};
 pub use interval::{IntervalField, IntervalFields, interval_length, read_interval};
 pub use measured::{measured, measured_rows, measured_type};
-pub(crate) use moment::zone_named;
 pub use rows::{
     WriteRow, interval_parts, is_temporal, temporal_texts, temporal_writer, time_micros,
     timestamp_micros,
 };
-pub use write::IntervalParts;
+pub use style::{DateFormat, DateOrder, IntervalFormat, TemporalStyle};
 pub(crate) use write::{write_date, write_instant, write_moment};
-pub(crate) use zone::{instant, local_time};
+pub use write_interval::IntervalParts;
+pub(crate) use zone::{instant, local_time, zone_named};
 pub use zone::{named_zone, posix_zone, zone_ahead};
 pub(crate) use zoned_time::ahead_now;
 pub use zoned_time::{ZonedTime, ZonedTimeError};

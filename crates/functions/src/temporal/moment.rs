@@ -3,6 +3,8 @@
 use atoll_topology::calendar::days_from_civil;
 
 use super::endless::Endless;
+use super::style::DateOrder;
+use super::zone::zone_named;
 use crate::temporal::civil::{MONTHS, WEEKDAYS, days_of_month};
 
 const SECOND: i64 = 1_000_000_000;
@@ -43,8 +45,8 @@ pub(super) enum Zone<'a> {
     Named(&'a str),
 }
 
-/// Parses a text as PostgreSQL does; None if it is not a timestamp.
-pub(super) fn read_moment(text: &str) -> Option<Reading<'_>> {
+/// Parses a text as PostgreSQL does; None if it is not a timestamp. `order` is that of the numbers in its date.
+pub(super) fn read_moment(text: &str, order: DateOrder) -> Option<Reading<'_>> {
     let text = text.trim();
     let word = |word: &str| text.eq_ignore_ascii_case(word);
     if !text.starts_with(|c: char| c.is_ascii_digit()) {
@@ -61,7 +63,7 @@ pub(super) fn read_moment(text: &str) -> Option<Reading<'_>> {
             return Some(Reading::At(Moment { days: 0, nanos: 0, zone: Some(Zone::Ahead(0)) }));
         }
     }
-    let mut fields = Fields::default();
+    let mut fields = Fields { order, ..Fields::default() };
     fields.scan(text)?;
     let nanos = fields.nanos()?.unwrap_or(0);
     if let Some(days) = fields.days_from_today {
@@ -72,17 +74,21 @@ pub(super) fn read_moment(text: &str) -> Option<Reading<'_>> {
 }
 
 /// Parses a time of day in nanoseconds; None if the text is not a time. Ignores a date and a time zone in the text.
-pub(super) fn read_time(text: &str) -> Option<i64> {
-    read_zoned_time(text).map(|(nanos, ..)| nanos)
+pub(super) fn read_time(text: &str, order: DateOrder) -> Option<i64> {
+    read_zoned_time(text, order).map(|(nanos, ..)| nanos)
 }
 
 /// Parses a time of day in nanoseconds, its zone and the days of its date.
-pub(super) fn read_zoned_time(text: &str) -> Option<(i64, Option<Zone<'_>>, Option<i64>)> {
+pub(super) fn read_zoned_time(
+    text: &str,
+    order: DateOrder,
+) -> Option<(i64, Option<Zone<'_>>, Option<i64>)> {
     let text = text.trim();
     if text.eq_ignore_ascii_case("allballs") {
         return Some((0, Some(Zone::Ahead(0)), None));
     }
-    let mut fields = Fields { is_time: !text.contains(['-', '/', ' ']), ..Fields::default() };
+    let is_time = !text.contains(['-', '/', ' ']);
+    let mut fields = Fields { is_time, order, ..Fields::default() };
     fields.scan(text)?;
     let days = if fields.has_date() { Some(fields.days()?) } else { None };
     Some((fields.nanos()??, fields.zone, days))
@@ -91,6 +97,7 @@ pub(super) fn read_zoned_time(text: &str) -> Option<(i64, Option<Zone<'_>>, Opti
 /// What has been read so far.
 #[derive(Debug, Default)]
 struct Fields<'a> {
+    order: DateOrder,
     /// Whether plain digits are a time, because no date precedes them.
     is_time: bool,
     date: Option<Date>,
@@ -201,19 +208,33 @@ impl<'a> Fields<'a> {
         }
         let (third, rest) = digits_of(rest.strip_prefix(separator)?);
         let third_value: i64 = third.parse().ok()?;
-        let is_year_first = first.len() >= 3;
+        let is_year_first = first.len() >= 3 || self.order == DateOrder::Ymd;
         self.date = Some(match second.parse::<i64>() {
-            Ok(second) if is_year_first => Date::Civil(value, second, third_value),
-            Ok(second) => Date::Civil(full_year(third_value, third), value, second),
-            Err(_) => {
-                let month = month_named(second)?;
-                match is_year_first {
-                    true => Date::Civil(value, month, third_value),
-                    false => Date::Civil(full_year(third_value, third), month, value),
+            Ok(second) if is_year_first => {
+                Date::Civil(full_year(value, first.len()), second, third_value)
+            }
+            Ok(second) => {
+                let year = full_year(third_value, third.len());
+                match self.order {
+                    DateOrder::Dmy => Date::Civil(year, second, value),
+                    _ => Date::Civil(year, value, second),
                 }
+            }
+            Err(_) => {
+                let numbers = [(value, first.len()), (third_value, third.len())];
+                self.beside_month(month_named(second)?, numbers)
             }
         });
         Some(rest)
+    }
+
+    /// Returns the date of a month's name and the numbers in its neighbourhood, with their lengths: a long one is the
+    /// year, which otherwise comes first in the order YMD and last in the others.
+    fn beside_month(&self, month: i64, numbers: [(i64, usize); 2]) -> Date {
+        let [first, second] = numbers;
+        let is_year_first = first.1 >= 3 || self.order == DateOrder::Ymd && second.1 < 3;
+        let (year, day) = if is_year_first { (first, second) } else { (second, first) };
+        Date::Civil(full_year(year.0, year.1), month, day.0)
     }
 
     /// Reads digits without separators.
@@ -232,7 +253,7 @@ impl<'a> Fields<'a> {
                     Some(Clock { hour: pair(0)?, minute: pair(2)?, nanos: second * SECOND });
             }
             6 if !self.has_date() => {
-                let year = full_year(pair(0)?, "yy");
+                let year = full_year(pair(0)?, 2);
                 self.date = Some(Date::Civil(year, pair(2)?, pair(4)?));
             }
             length if self.date.is_none() && self.numbers.len() < 2 => {
@@ -318,19 +339,21 @@ impl<'a> Fields<'a> {
 
     /// Returns days since 1970.
     fn days(&self) -> Option<i64> {
-        let (year, month, day) = match (self.date, self.month, self.numbers.as_slice()) {
-            (Some(Date::Civil(year, month, day)), None, []) => (year, month, day),
-            (Some(Date::DayOfYear(year, day)), None, []) => {
+        let date = match (self.date, self.month, self.numbers.as_slice()) {
+            (date @ Some(_), None, []) => date,
+            (None, Some(month), [first, second]) => {
+                Some(self.beside_month(month, [*first, *second]))
+            }
+            _ => None,
+        };
+        let (year, month, day) = match date? {
+            Date::Civil(year, month, day) => (year, month, day),
+            Date::DayOfYear(year, day) => {
                 let is_day = (1..=YEAR_MAX).contains(&year)
                     && (1..=337 + days_of_month(year, 2)).contains(&day)
                     && !self.is_before_christ;
                 return is_day.then(|| days_from_civil(year, 1, 1) + day - 1);
             }
-            (None, Some(month), [(year, 3..), (day, _)]) => (*year, month, *day),
-            (None, Some(month), [(day, _), (year, length)]) => {
-                (full_year(*year, &"yyyy"[..(*length).min(4)]), month, *day)
-            }
-            _ => return None,
         };
         let year = match self.is_before_christ {
             true => 1 - year,
@@ -380,8 +403,8 @@ fn fraction_nanos(digits: &str) -> Option<i64> {
 }
 
 /// Expands a year of two digits to one of 1970 to 2069.
-fn full_year(year: i64, digits: &str) -> i64 {
-    match digits.len() {
+fn full_year(year: i64, digits: usize) -> i64 {
+    match digits {
         1 | 2 if year < 70 => year + 2000,
         1 | 2 => year + 1900,
         _ => year,
@@ -404,46 +427,16 @@ fn is_weekday(name: &str) -> bool {
         || matches!(name, "tues" | "weds" | "thur" | "thurs")
 }
 
-/// Returns the UTC offset in seconds of PostgreSQL's time zone abbreviations.
-pub(crate) fn zone_named(name: &str) -> Option<i64> {
-    let half_hours = match name {
-        "z" | "zulu" | "utc" | "gmt" | "ut" | "wet" => 0,
-        "cet" | "bst" | "met" | "wetdst" | "west" => 2,
-        "cest" | "eet" | "mest" | "sast" => 4,
-        "eest" | "msk" => 6,
-        "jst" | "kst" => 18,
-        "acst" => 19,
-        "aest" => 20,
-        "acdt" => 21,
-        "aedt" => 22,
-        "nzst" => 24,
-        "nzdt" => 26,
-        "nst" => -7,
-        "ndt" => -5,
-        "ast" => -8,
-        "adt" => -6,
-        "est" => -10,
-        "edt" => -8,
-        "cst" => -12,
-        "cdt" => -10,
-        "mst" => -14,
-        "mdt" => -12,
-        "pst" => -16,
-        "pdt" => -14,
-        "akst" => -18,
-        "akdt" => -16,
-        "hst" => -20,
-        _ => return None,
-    };
-    Some(half_hours * 1800)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn at(text: &str) -> Option<(String, Option<Zone<'_>>)> {
-        match read_moment(text)? {
+        at_in(text, DateOrder::Mdy)
+    }
+
+    fn at_in(text: &str, order: DateOrder) -> Option<(String, Option<Zone<'_>>)> {
+        match read_moment(text, order)? {
             Reading::At(Moment { days, nanos, zone }) => {
                 let mut out = Vec::new();
                 let micros = days * 86_400_000_000 + nanos / 1000;
@@ -482,6 +475,45 @@ mod tests {
             ("10000-01-01 00:00:00", "10000-01-01 00:00:00"),
         ] {
             assert_eq!(at(given), Some((wanted.to_owned(), None)), "{given}");
+        }
+    }
+
+    /// PostgreSQL's answers.
+    #[test]
+    fn the_order_of_numbers_is_that_of_the_session() {
+        for (given, mdy, dmy, ymd) in [
+            ("01/02/2003", "2003-01-02", "2003-02-01", ""),
+            ("01/02/03", "2003-01-02", "2003-02-01", "2001-02-03"),
+            ("13/01/2003", "", "2003-01-13", ""),
+            ("01/13/2003", "2003-01-13", "", ""),
+            ("2003/01/02", "2003-01-02", "2003-01-02", "2003-01-02"),
+            ("01-02-2003", "2003-01-02", "2003-02-01", ""),
+            ("01.02.2003", "2003-01-02", "2003-02-01", ""),
+            ("99/01/02", "", "", "1999-01-02"),
+            ("01-02-03", "2003-01-02", "2003-02-01", "2001-02-03"),
+            ("05-Jan-2024", "2024-01-05", "2024-01-05", "2024-01-05"),
+            ("05-Jan-24", "2024-01-05", "2024-01-05", "2005-01-24"),
+            ("2024-Jan-05", "2024-01-05", "2024-01-05", "2024-01-05"),
+            ("24-Jan-05", "2005-01-24", "2005-01-24", "2024-01-05"),
+            ("Jan 5 2024", "2024-01-05", "2024-01-05", "2024-01-05"),
+            ("Jan 5 24", "2024-01-05", "2024-01-05", "2005-01-24"),
+            ("5 Jan 24", "2024-01-05", "2024-01-05", "2005-01-24"),
+            ("24 Jan 05", "2005-01-24", "2005-01-24", "2024-01-05"),
+            ("5 January 2024", "2024-01-05", "2024-01-05", "2024-01-05"),
+            ("Jan-05-2024", "2024-01-05", "2024-01-05", "2024-01-05"),
+            ("Jan-05-24", "2024-01-05", "2024-01-05", "2005-01-24"),
+            ("20240105", "2024-01-05", "2024-01-05", "2024-01-05"),
+            ("010203", "2001-02-03", "2001-02-03", "2001-02-03"),
+            ("1/2/3", "2003-01-02", "2003-02-01", "2001-02-03"),
+            ("100/01/02", "0100-01-02", "0100-01-02", "0100-01-02"),
+        ] {
+            for (order, wanted) in
+                [(DateOrder::Mdy, mdy), (DateOrder::Dmy, dmy), (DateOrder::Ymd, ymd)]
+            {
+                let found = at_in(given, order).map(|(text, _)| text);
+                let wanted = (!wanted.is_empty()).then(|| format!("{wanted} 00:00:00"));
+                assert_eq!(found, wanted, "{given} {order:?}");
+            }
         }
     }
 
@@ -527,19 +559,20 @@ mod tests {
             "-2024-01-05",
             "1",
         ] {
-            assert_eq!(read_moment(given), None, "{given}");
+            assert_eq!(read_moment(given, DateOrder::Mdy), None, "{given}");
         }
     }
 
     #[test]
     fn words_name_dates_and_timestamps() {
-        assert_eq!(read_moment("Infinity"), Some(Reading::Endless(Endless::Future)));
-        assert_eq!(read_moment(" -infinity "), Some(Reading::Endless(Endless::Past)));
-        assert_eq!(read_moment("now"), Some(Reading::Now));
+        let read = |text| read_moment(text, DateOrder::Mdy);
+        assert_eq!(read("Infinity"), Some(Reading::Endless(Endless::Future)));
+        assert_eq!(read(" -infinity "), Some(Reading::Endless(Endless::Past)));
+        assert_eq!(read("now"), Some(Reading::Now));
         let morning = |days, zone| Some(Reading::Today(Moment { days, nanos: 10 * HOUR, zone }));
-        assert_eq!(read_moment("tomorrow 10:00"), morning(1, None));
-        assert_eq!(read_moment("10:00 yesterday"), morning(-1, None));
-        assert_eq!(read_moment("today 10:00+02"), morning(0, Some(Zone::Ahead(7200))));
+        assert_eq!(read("tomorrow 10:00"), morning(1, None));
+        assert_eq!(read("10:00 yesterday"), morning(-1, None));
+        assert_eq!(read("today 10:00+02"), morning(0, Some(Zone::Ahead(7200))));
         assert_eq!(at("epoch").map(|(text, _)| text).as_deref(), Some("1970-01-01 00:00:00"));
     }
 
@@ -556,10 +589,10 @@ mod tests {
             ("10:11+02", 10 * HOUR + 11 * MINUTE),
             ("2024-01-05 10:11", 10 * HOUR + 11 * MINUTE),
         ] {
-            assert_eq!(read_time(given), Some(wanted), "{given}");
+            assert_eq!(read_time(given, DateOrder::Mdy), Some(wanted), "{given}");
         }
         for given in ["", "25:00", "10:60", "24:00:01", "foo", "10"] {
-            assert_eq!(read_time(given), None, "{given}");
+            assert_eq!(read_time(given, DateOrder::Mdy), None, "{given}");
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Arrays of dates, times and intervals to text.
 
-use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::array::types::{
     ArrowPrimitiveType, Date32Type, Date64Type, DurationMicrosecondType, DurationMillisecondType,
     DurationNanosecondType, DurationSecondType, IntervalDayTimeType, IntervalMonthDayNanoType,
@@ -13,8 +12,12 @@ use datafusion::arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
 use datafusion::arrow::error::ArrowError;
 
 use super::endless::Endless;
-use super::write::{IntervalParts, write_date, write_time, write_timestamp};
-use super::zone::offset;
+use super::style::{DateFormat, TemporalStyle};
+use super::write::{
+    write_date, write_styled_date, write_styled_timestamp, write_time, write_timestamp,
+};
+use super::write_interval::IntervalParts;
+use super::zone::LocalZone;
 
 /// Reads a value, such as microseconds, from each row.
 type OfRow<'a, T> = Box<dyn Fn(usize) -> T + 'a>;
@@ -36,39 +39,53 @@ pub fn is_temporal(data_type: &DataType) -> bool {
     )
 }
 
-/// Returns the writer of an array's values; None if this module does not support the type.
+/// Returns the writer of an array's values in a style; None if this module does not support the type.
 ///
 /// # Errors
 /// If the time zone is unknown.
-pub fn temporal_writer(array: &dyn Array) -> Result<Option<WriteRow<'_>>, ArrowError> {
+pub fn temporal_writer(
+    array: &dyn Array,
+    style: TemporalStyle,
+) -> Result<Option<WriteRow<'_>>, ArrowError> {
     Ok(Some(match array.data_type() {
         DataType::Date32 => {
             let days = array.as_primitive::<Date32Type>().values();
-            Box::new(move |row, out| write_date(days[row].into(), out))
+            dates(move |row| days[row].into(), style)
         }
         DataType::Date64 => {
             let millis = array.as_primitive::<Date64Type>().values();
-            Box::new(move |row, out| write_date(millis[row].div_euclid(86_400_000), out))
+            dates(move |row| millis[row].div_euclid(86_400_000), style)
         }
         DataType::Time32(_) | DataType::Time64(_) => {
             let (micros, nanos) = (time_micros(array), nanos(array));
             Box::new(move |row, out| write_time(micros(row), nanos(row), out))
         }
-        DataType::Timestamp(_, zone) => timestamp(array, zone.as_deref())?,
+        DataType::Timestamp(_, zone) => timestamp(array, zone.as_deref(), style)?,
         DataType::Interval(_) | DataType::Duration(_) => {
-            let parts = interval_parts(array);
-            Box::new(move |row, out| parts(row).write(out))
+            let (parts, format) = (interval_parts(array), style.intervals);
+            Box::new(move |row, out| parts(row).write_in(format, out))
         }
         _ => return Ok(None),
     }))
 }
 
-/// Converts an array's values to texts; None if this module does not support the type.
+/// Days since 1970 by row as dates.
+fn dates<'a>(days: impl Fn(usize) -> i64 + 'a, style: TemporalStyle) -> WriteRow<'a> {
+    match style.dates {
+        DateFormat::Iso => Box::new(move |row, out| write_date(days(row), out)),
+        _ => Box::new(move |row, out| write_styled_date(days(row), style, out)),
+    }
+}
+
+/// Converts an array's values to texts in a style; None if this module does not support the type.
 ///
 /// # Errors
 /// If the time zone is unknown.
-pub fn temporal_texts(array: &dyn Array) -> Result<Option<StringArray>, ArrowError> {
-    let Some(write) = temporal_writer(array)? else { return Ok(None) };
+pub fn temporal_texts(
+    array: &dyn Array,
+    style: TemporalStyle,
+) -> Result<Option<StringArray>, ArrowError> {
+    let Some(write) = temporal_writer(array, style)? else { return Ok(None) };
     let mut texts = StringBuilder::with_capacity(array.len(), array.len() * 24);
     let mut text = Vec::new();
     for row in 0..array.len() {
@@ -145,18 +162,28 @@ fn nanos(array: &dyn Array) -> OfRow<'_, u32> {
     }
 }
 
-fn timestamp<'a>(array: &'a dyn Array, zone: Option<&str>) -> Result<WriteRow<'a>, ArrowError> {
+fn timestamp<'a>(
+    array: &'a dyn Array,
+    zone: Option<&str>,
+    style: TemporalStyle,
+) -> Result<WriteRow<'a>, ArrowError> {
     let (micros, nanos) = (timestamp_micros(array), nanos(array));
+    if style.dates != DateFormat::Iso {
+        let zone = zone.map(LocalZone::parse).transpose()?;
+        return Ok(Box::new(move |row, out| {
+            write_styled_timestamp((micros(row), nanos(row)), zone, style, out);
+        }));
+    }
     Ok(match zone {
         None => Box::new(move |row, out| write_timestamp(micros(row), nanos(row), None, out)),
         Some("UTC" | "+00:00" | "Z") => {
             Box::new(move |row, out| write_timestamp(micros(row), nanos(row), Some(0), out))
         }
         Some(zone) => {
-            let zone: Tz = zone.parse()?;
+            let zone = LocalZone::parse(zone)?;
             Box::new(move |row, out| {
                 let micros = micros(row);
-                write_timestamp(micros, nanos(row), Some(offset(micros, zone)), out);
+                write_timestamp(micros, nanos(row), Some(zone.offset(micros)), out);
             })
         }
     })

@@ -1,11 +1,13 @@
-//! Dates, times and intervals as text.
+//! Dates and times as text.
 
 use atoll_topology::calendar::civil_from_days;
 use datafusion::arrow::array::timezone::Tz;
 
-use super::digits::{write_i64, write_pair, write_u64};
+use super::civil::{MONTHS, WEEKDAYS, weekday};
+use super::digits::{write_pair, write_u64};
 use super::endless::Endless;
-use super::zone::offset;
+use super::style::{DateFormat, DateOrder, TemporalStyle};
+use super::zone::{LocalZone, offset};
 use super::{DAY, SECOND};
 
 /// Writes a date of the proleptic Gregorian calendar, from days since 1970-01-01.
@@ -18,9 +20,46 @@ pub(crate) fn write_date(days: i64, out: &mut Vec<u8>) {
     }
 }
 
+/// Writes a date in a style.
+pub(super) fn write_styled_date(days: i64, style: TemporalStyle, out: &mut Vec<u8>) {
+    if let Some(endless) = i32::try_from(days).ok().and_then(Endless::of_days) {
+        return out.extend_from_slice(endless.word().as_bytes());
+    }
+    let is_before = match style.dates {
+        DateFormat::Iso => write_year_month_day(days, out),
+        DateFormat::Sql => write_separated(days, b'/', style.order, out),
+        DateFormat::Postgres => write_separated(days, b'-', style.order, out),
+        DateFormat::German => write_separated(days, b'.', DateOrder::Dmy, out),
+    };
+    if is_before {
+        out.extend_from_slice(b" BC");
+    }
+}
+
+/// Writes a date with the year last; returns whether it is BC.
+fn write_separated(days: i64, separator: u8, order: DateOrder, out: &mut Vec<u8>) -> bool {
+    let (year, month, day) = civil_from_days(days);
+    let parts = if order == DateOrder::Dmy { [day, month] } else { [month, day] };
+    for part in parts {
+        write_pair(part as u32, out);
+        out.push(separator);
+    }
+    write_year(year, out)
+}
+
 /// Writes a date; returns whether it is BC, which is written after the time.
 fn write_year_month_day(days: i64, out: &mut Vec<u8>) -> bool {
     let (year, month, day) = civil_from_days(days);
+    let is_before = write_year(year, out);
+    out.push(b'-');
+    write_pair(month as u32, out);
+    out.push(b'-');
+    write_pair(day as u32, out);
+    is_before
+}
+
+/// Writes a year with at least four digits; returns whether it is BC.
+fn write_year(year: i64, out: &mut Vec<u8>) -> bool {
     let (year, is_before) = if year > 0 { (year, false) } else { (1 - year, true) };
     let year = year.unsigned_abs();
     if year < 1000 {
@@ -34,10 +73,6 @@ fn write_year_month_day(days: i64, out: &mut Vec<u8>) -> bool {
         out.extend_from_slice(zeros);
     }
     write_u64(year, out);
-    out.push(b'-');
-    write_pair(month as u32, out);
-    out.push(b'-');
-    write_pair(day as u32, out);
     is_before
 }
 
@@ -53,7 +88,7 @@ pub(super) fn write_time(micros: i64, nanos: u32, out: &mut Vec<u8>) {
 }
 
 /// Writes microseconds and nanoseconds after a point, without trailing zeros.
-fn write_fraction(micros: u32, nanos: u32, out: &mut Vec<u8>) {
+pub(super) fn write_fraction(micros: u32, nanos: u32, out: &mut Vec<u8>) {
     if micros == 0 && nanos == 0 {
         return;
     }
@@ -100,7 +135,69 @@ pub(crate) fn write_instant(micros: i64, zone: Option<Tz>, out: &mut Vec<u8>) {
     write_timestamp(micros, 0, Some(ahead), out);
 }
 
-fn write_offset(offset: i32, out: &mut Vec<u8>) {
+/// Writes a timestamp in a style other than ISO, from microseconds since 1970 and additional nanoseconds; `zone` is
+/// the time zone, if it is written.
+pub(super) fn write_styled_timestamp(
+    (micros, nanos): (i64, u32),
+    zone: Option<LocalZone>,
+    style: TemporalStyle,
+    out: &mut Vec<u8>,
+) {
+    if let Some(endless) = Endless::of_moment(micros) {
+        return out.extend_from_slice(endless.word().as_bytes());
+    }
+    let offset = zone.map_or(0, |zone| zone.offset(micros));
+    let local = i128::from(micros) + i128::from(offset) * i128::from(SECOND);
+    let (days, time) = (local.div_euclid(DAY.into()) as i64, local.rem_euclid(DAY.into()) as i64);
+    let is_before = match style.dates {
+        DateFormat::Postgres => write_in_words(days, (time, nanos), style.order, out),
+        _ => {
+            let separator = if style.dates == DateFormat::German { b'.' } else { b'/' };
+            let is_dmy = style.dates == DateFormat::German || style.order == DateOrder::Dmy;
+            let order = if is_dmy { DateOrder::Dmy } else { DateOrder::Mdy };
+            let is_before = write_separated(days, separator, order, out);
+            out.push(b' ');
+            write_time(time, nanos, out);
+            is_before
+        }
+    };
+    if let Some(zone) = zone {
+        out.push(b' ');
+        zone.write_abbreviation(micros, out);
+    }
+    if is_before {
+        out.extend_from_slice(b" BC");
+    }
+}
+
+/// Writes `Fri Jan 05 10:11:12 2024`; returns whether the year is BC.
+fn write_in_words(
+    days: i64,
+    (time, nanos): (i64, u32),
+    order: DateOrder,
+    out: &mut Vec<u8>,
+) -> bool {
+    let (year, month, day) = civil_from_days(days);
+    let month = &MONTHS[(month - 1) as usize][..3];
+    out.extend_from_slice(&WEEKDAYS[weekday(days) as usize].as_bytes()[..3]);
+    out.push(b' ');
+    if order == DateOrder::Dmy {
+        write_pair(day as u32, out);
+        out.push(b' ');
+        out.extend_from_slice(month.as_bytes());
+    } else {
+        out.extend_from_slice(month.as_bytes());
+        out.push(b' ');
+        write_pair(day as u32, out);
+    }
+    out.push(b' ');
+    write_time(time, nanos, out);
+    out.push(b' ');
+    write_year(year, out)
+}
+
+/// Writes a UTC offset in seconds: `+01`, `-03:30`.
+pub(super) fn write_offset(offset: i32, out: &mut Vec<u8>) {
     out.push(if offset < 0 { b'-' } else { b'+' });
     let seconds = offset.unsigned_abs();
     write_pair(seconds / 3600, out);
@@ -113,67 +210,6 @@ fn write_offset(offset: i32, out: &mut Vec<u8>) {
         if is_last {
             return;
         }
-    }
-}
-
-/// Months, days and microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IntervalParts {
-    /// Months.
-    pub months: i32,
-    /// Days.
-    pub days: i32,
-    /// Microseconds.
-    pub micros: i64,
-}
-
-impl IntervalParts {
-    /// Writes the interval as PostgreSQL does: `1 year 2 mons -3 days 04:05:06.5`.
-    pub fn write(self, out: &mut Vec<u8>) {
-        let start = out.len();
-        let mut was_negative = false;
-        let units = [(self.months / 12, "year"), (self.months % 12, "mon"), (self.days, "day")];
-        for (count, unit) in units.into_iter().filter(|(count, _)| *count != 0) {
-            if out.len() > start {
-                out.push(b' ');
-            }
-            if was_negative && count > 0 {
-                out.push(b'+');
-            }
-            was_negative = count < 0;
-            write_i64(count.into(), out);
-            out.push(b' ');
-            out.extend_from_slice(unit.as_bytes());
-            if count != 1 {
-                out.push(b's');
-            }
-        }
-        if self.micros == 0 && out.len() > start {
-            return;
-        }
-        if out.len() > start {
-            out.push(b' ');
-        }
-        if self.micros < 0 {
-            out.push(b'-');
-        } else if was_negative {
-            out.push(b'+');
-        }
-        self.write_time(out);
-    }
-
-    fn write_time(self, out: &mut Vec<u8>) {
-        let micros = self.micros.unsigned_abs();
-        let seconds = micros / SECOND.unsigned_abs();
-        if seconds < 36_000 {
-            out.push(b'0');
-        }
-        write_u64(seconds / 3600, out);
-        out.push(b':');
-        write_pair((seconds / 60 % 60) as u32, out);
-        out.push(b':');
-        write_pair((seconds % 60) as u32, out);
-        write_fraction((micros % SECOND.unsigned_abs()) as u32, 0, out);
     }
 }
 
@@ -212,14 +248,49 @@ mod tests {
         assert_eq!(text(|out| write_timestamp(1, 7, None, out)), "1970-01-01 00:00:00.000001007");
     }
 
+    /// PostgreSQL's answers.
     #[test]
-    fn intervals_are_written_as_in_postgresql() {
-        let of =
-            |months, days, micros| text(|out| IntervalParts { months, days, micros }.write(out));
-        assert_eq!(of(0, 0, 0), "00:00:00");
-        assert_eq!(of(14, -3, 14_706_500_000), "1 year 2 mons -3 days +04:05:06.5");
-        assert_eq!(of(-14, 1, 0), "-1 years -2 mons +1 day");
-        assert_eq!(of(0, 0, -3_600_000_000 * 100), "-100:00:00");
-        assert_eq!(of(0, 2, -SECOND), "2 days -00:00:01");
+    fn other_styles_are_those_of_postgresql() {
+        use DateFormat::{German, Postgres, Sql};
+        use DateOrder::{Dmy, Mdy, Ymd};
+        let berlin = LocalZone::parse("Europe/Berlin").expect("it is known");
+        let fixed = LocalZone::parse("+05:30").expect("it is an offset");
+        for (dates, order, date, local, zoned) in [
+            (Sql, Mdy, "07/04/2024", "07/04/2024 10:11:12.5", "07/04/2024 12:11:12.5 CEST"),
+            (Sql, Dmy, "04/07/2024", "04/07/2024 10:11:12.5", "04/07/2024 12:11:12.5 CEST"),
+            (Sql, Ymd, "07/04/2024", "07/04/2024 10:11:12.5", "07/04/2024 12:11:12.5 CEST"),
+            (
+                Postgres,
+                Mdy,
+                "07-04-2024",
+                "Thu Jul 04 10:11:12.5 2024",
+                "Thu Jul 04 12:11:12.5 2024 CEST",
+            ),
+            (
+                Postgres,
+                Dmy,
+                "04-07-2024",
+                "Thu 04 Jul 10:11:12.5 2024",
+                "Thu 04 Jul 12:11:12.5 2024 CEST",
+            ),
+            (German, Dmy, "04.07.2024", "04.07.2024 10:11:12.5", "04.07.2024 12:11:12.5 CEST"),
+            (German, Mdy, "04.07.2024", "04.07.2024 10:11:12.5", "04.07.2024 12:11:12.5 CEST"),
+        ] {
+            let style = TemporalStyle { dates, order, ..TemporalStyle::default() };
+            let moment = (1_720_087_872_500_000, 0);
+            let written = |zone| text(|out| write_styled_timestamp(moment, zone, style, out));
+            assert_eq!(text(|out| write_styled_date(19_908, style, out)), date);
+            assert_eq!(written(None), local);
+            assert_eq!(written(Some(berlin)), zoned);
+        }
+        let style = TemporalStyle { dates: Postgres, ..TemporalStyle::default() };
+        let written =
+            |at, zone| text(|out| write_styled_timestamp((at, 0), Some(zone), style, out));
+        let before = -63_517_003_200_000_000;
+        assert_eq!(written(before, berlin), "Fri Mar 15 12:53:28 0044 LMT BC");
+        assert_eq!(written(before, fixed), "Fri Mar 15 17:30:00 0044 +05:30 BC");
+        assert_eq!(written(i64::MAX, berlin), "infinity");
+        assert_eq!(text(|out| write_styled_date(-719_528, style, out)), "01-01-0001 BC");
+        assert_eq!(text(|out| write_styled_date(i32::MIN.into(), style, out)), "-infinity");
     }
 }

@@ -1,8 +1,13 @@
 //! Time zones: their names, UTC offsets, and the conversion of local times to instants.
 
+use chrono::TimeZone;
+use chrono_tz::OffsetName;
 use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::array::types::TimestampMicrosecondType;
+use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::temporal_conversions::as_datetime_with_timezone;
+
+use super::write::write_offset;
 
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
@@ -56,6 +61,45 @@ pub(crate) fn offset(micros: i64, zone: Tz) -> i32 {
     ahead.and_then(|seconds| i32::try_from(seconds).ok()).unwrap_or(0)
 }
 
+/// A time zone in which timestamps are written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LocalZone {
+    zone: Tz,
+    /// The zone with its abbreviations, unless it is an offset.
+    named: Option<chrono_tz::Tz>,
+}
+
+impl LocalZone {
+    /// Finds a zone by the name that Arrow's types have.
+    pub(super) fn parse(name: &str) -> Result<Self, ArrowError> {
+        let name = if name == "Z" { "UTC" } else { name };
+        Ok(Self { zone: name.parse()?, named: name.parse().ok() })
+    }
+
+    /// Returns the UTC offset in seconds at an instant, in microseconds since 1970.
+    pub(super) fn offset(self, micros: i64) -> i32 {
+        offset(micros, self.zone)
+    }
+
+    /// Appends the zone's abbreviation at an instant, `CEST`, or its offset if it has none.
+    pub(super) fn write_abbreviation(self, micros: i64, out: &mut Vec<u8>) {
+        let at = as_datetime_with_timezone::<TimestampMicrosecondType>(micros, self.zone);
+        let offset =
+            self.named.zip(at).map(|(zone, at)| zone.offset_from_utc_datetime(&at.naive_utc()));
+        match offset.as_ref().and_then(OffsetName::abbreviation) {
+            Some(name) => out.extend_from_slice(name.as_bytes()),
+            // The abbreviation of a zone that has no letters for it: `+0545`.
+            None if self.named.is_some() => {
+                let start = out.len();
+                write_offset(self.offset(micros), out);
+                let digits: Vec<u8> = out.drain(start..).filter(|byte| *byte != b':').collect();
+                out.extend(digits);
+            }
+            None => write_offset(self.offset(micros), out),
+        }
+    }
+}
+
 /// Returns the local time at an instant, both in microseconds; None if it is out of range.
 pub(crate) fn local_time(micros: i64, zone: Tz) -> Option<i64> {
     micros.checked_add(i64::from(offset(micros, zone)) * SECOND)
@@ -68,6 +112,40 @@ pub(crate) fn instant(local: i64, zone: Tz) -> Option<i64> {
     let (before, after) = (ahead(local.checked_sub(DAY)?), ahead(local.checked_add(DAY)?));
     let (early, late) = (local.checked_sub(before)?, local.checked_sub(after)?);
     Some(if ahead(late) == after { late } else { early })
+}
+
+/// Returns the UTC offset in seconds of PostgreSQL's time zone abbreviations.
+pub(crate) fn zone_named(name: &str) -> Option<i64> {
+    let half_hours = match name {
+        "z" | "zulu" | "utc" | "gmt" | "ut" | "wet" => 0,
+        "cet" | "bst" | "met" | "wetdst" | "west" => 2,
+        "cest" | "eet" | "mest" | "sast" => 4,
+        "eest" | "msk" => 6,
+        "jst" | "kst" => 18,
+        "acst" => 19,
+        "aest" => 20,
+        "acdt" => 21,
+        "aedt" => 22,
+        "nzst" => 24,
+        "nzdt" => 26,
+        "nst" => -7,
+        "ndt" => -5,
+        "ast" => -8,
+        "adt" => -6,
+        "est" => -10,
+        "edt" => -8,
+        "cst" => -12,
+        "cdt" => -10,
+        "mst" => -14,
+        "mdt" => -12,
+        "pst" => -16,
+        "pdt" => -14,
+        "akst" => -18,
+        "akdt" => -16,
+        "hst" => -20,
+        _ => return None,
+    };
+    Some(half_hours * 1800)
 }
 
 #[cfg(test)]

@@ -40,7 +40,8 @@ impl ZonedTime {
     /// # Errors
     /// If the text is not a time, or has no zone.
     pub fn parse(text: &str, clock: StatementClock<'_>) -> Result<Self, ZonedTimeError> {
-        let (nanos, zone, days) = read_zoned_time(text).ok_or(ZonedTimeError::Syntax)?;
+        let (nanos, zone, days) =
+            read_zoned_time(text, clock.style.order).ok_or(ZonedTimeError::Syntax)?;
         let micros = (nanos + 500) / 1000;
         let ahead = match zone {
             Some(Zone::Ahead(seconds)) => seconds,
@@ -141,7 +142,8 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<String, ZonedTimeError> {
-        let clock = StatementClock { time_zone: Some("Europe/Berlin"), begun: Some(0) };
+        let time_zone = Some("Europe/Berlin");
+        let clock = StatementClock { time_zone, begun: Some(0), ..StatementClock::default() };
         ZonedTime::parse(text, clock).map(|time| time.to_string())
     }
 

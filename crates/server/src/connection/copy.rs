@@ -16,8 +16,9 @@ impl Connection {
         let own = self.client.output().encoding;
         let encoding = copy.encoding.unwrap_or(own);
         match &copy.direction {
-            CopyDirection::In { table, columns } => {
-                self.copy_in(table, columns, format, encoding).await
+            CopyDirection::In { table, columns, condition } => {
+                let into = (table.as_str(), columns.as_slice());
+                self.copy_in(into, condition.as_deref(), format, encoding).await
             }
             CopyDirection::Out { query } => {
                 self.client.output().encoding = encoding;
@@ -60,8 +61,8 @@ impl Connection {
 
     async fn copy_in(
         &mut self,
-        table: &str,
-        columns: &[String],
+        (table, columns): (&str, &[String]),
+        condition: Option<&str>,
         format: &CopyFormat,
         encoding: TextEncoding,
     ) -> Result<(), Failure> {
@@ -73,7 +74,7 @@ impl Connection {
         let mut reader = CopyReader::new(format, &schema, encoding);
         answer(client.output(), b'G', format, reader.schema().fields().len());
         client.send().await?;
-        let mut insertion = Insertion::begin(session, table, columns, reader.schema());
+        let mut insertion = Insertion::begin(session, (table, columns), condition, reader.schema());
         if let Err(error) = self.receive(&mut reader, &insertion).await {
             insertion.give_up().await;
             return Err(error);

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use atoll_sql::arrow::datatypes::DataType;
 use atoll_sql::datafusion::common::ScalarValue;
-use atoll_sql::{PreparedStatement, SqlError};
+use atoll_sql::temporal::{StatementClock, TemporalStyle, is_temporal};
+use atoll_sql::{DeclaredType, PreparedStatement, Session, SqlError};
 use tokio::time::Instant;
 
 use super::Connection;
@@ -86,7 +87,9 @@ impl Connection {
             return Err(ErrorFields::error("42P05", message).into());
         }
         self.begin(&sql);
-        let declared: Vec<_> = types.iter().map(|oid| arrow_type(*oid)).collect();
+        let declared =
+            types.iter().map(|oid| DeclaredType { data_type: arrow_type(*oid), oid: *oid });
+        let declared: Vec<_> = declared.collect();
         let statements = self.count(&sql)?;
         if statements > 1 {
             let message = "cannot insert multiple commands into a prepared statement";
@@ -130,7 +133,7 @@ impl Connection {
     pub(super) async fn prepare(
         &mut self,
         sql: &str,
-        declared: &[Option<DataType>],
+        declared: &[DeclaredType],
         start: usize,
     ) -> Result<Prepared, Failure> {
         let Self { client, session, .. } = self;
@@ -157,7 +160,7 @@ impl Connection {
             return Err(ErrorFields::error("42P03", message).into());
         }
         let encoding = self.client.output().encoding;
-        let values = values(&prepared, &bind, encoding, || self.session.time_zone())?;
+        let values = values(&prepared, &bind, encoding, &self.session)?;
         let formats = bind.result_formats;
         let (state, options) = (PortalState::Bound, CursorOptions::default());
         let portal = Portal { prepared, values, formats, state, options, is_committed: false };
@@ -203,6 +206,7 @@ impl Connection {
         let portal = self.portals.get(name).ok_or_else(|| no_portal(name))?;
         let prepared = Arc::clone(&portal.prepared);
         self.begin(&prepared.sql);
+        self.take_style();
         let portal = self.portals.get_mut(name).ok_or_else(|| no_portal(name))?;
         let state = std::mem::replace(&mut portal.state, PortalState::Done);
         let statement = match &prepared.kind {
@@ -345,7 +349,7 @@ fn values(
     prepared: &Prepared,
     bind: &BindMessage,
     encoding: TextEncoding,
-    time_zone: impl FnOnce() -> Option<String>,
+    session: &Session,
 ) -> Result<Vec<ScalarValue>, Failure> {
     let wanted = prepared.statement().map(PreparedStatement::parameter_types).unwrap_or_default();
     if bind.values.len() != wanted.len() {
@@ -355,16 +359,17 @@ fn values(
         );
         return Err(ErrorFields::error("08P01", message).into());
     }
-    // Text may be `today`, and a timestamp may become text or local time, so these need the session's time zone.
-    let is_day =
-        |of: &DataType| of.is_nested() || matches!(of, DataType::Date32 | DataType::Timestamp(..));
-    let is_clock = |of: &DataType| of.is_string() || matches!(of, DataType::Time64(_));
-    let is_moment = |oid: u32| matches!(arrow_type(oid), Some(DataType::Timestamp(_, Some(_))));
-    let has_zone = |(of, oid): (&DataType, &u32)| {
-        is_day(of) || is_clock(of) && is_moment(*oid) || *oid == TIMETZ
+    // Text may be `today` or `01/02/03`, and a timestamp may become text or local time, so these need the session's time
+    // zone and styles.
+    let is_of_session = |(of, oid): (&DataType, &u32)| {
+        let is_moment = || arrow_type(*oid).as_ref().is_some_and(is_temporal);
+        of.is_nested() || is_temporal(of) || *oid == TIMETZ || is_moment()
     };
-    let time_zone =
-        if wanted.iter().zip(&prepared.types).any(has_zone) { time_zone() } else { None };
+    let (time_zone, style) = match wanted.iter().zip(&prepared.types).any(is_of_session) {
+        true => (session.time_zone(), session.temporal_style()),
+        false => (None, TemporalStyle::default()),
+    };
+    let clock = StatementClock { time_zone: time_zone.as_deref(), begun: None, style };
     let each = bind.values.iter().zip(wanted).zip(&prepared.types).enumerate();
     let values = each.map(|(at, ((bytes, wanted), oid))| {
         let format = Format::for_column(&bind.formats, at);
@@ -376,7 +381,7 @@ fn values(
             }
             bytes => bytes.as_deref().map(Cow::Borrowed),
         };
-        parameter(bytes.as_deref(), format, *oid, wanted, time_zone.as_deref()).map_err(|error| {
+        parameter(bytes.as_deref(), format, *oid, wanted, clock).map_err(|error| {
             let message = format!("parameter ${}: {error}", at + 1);
             ErrorFields::error(error.state(), message).into()
         })

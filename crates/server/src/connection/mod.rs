@@ -220,6 +220,11 @@ impl Connection {
         self.limit_time(self.begun);
     }
 
+    /// Writes values in the styles that the session has now.
+    fn take_style(&mut self) {
+        self.client.output().style = self.session.temporal_style();
+    }
+
     /// Sets the deadline of a statement that begins now.
     fn limit_time(&mut self, begun: Instant) {
         let timeout = self.session.statement_timeout();

@@ -66,6 +66,7 @@ impl Connection {
     /// Runs a statement that begins at character `start`, counted from 0, of the client's text, and may be one of
     /// several.
     async fn run_any(&mut self, sql: &str, start: usize, is_group: bool) -> Result<(), Failure> {
+        self.take_style();
         let control = Control::from_sql(sql);
         if control != Control::None {
             let Self { client, session, is_implicit, .. } = self;

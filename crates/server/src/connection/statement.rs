@@ -25,7 +25,9 @@ impl Control {
     pub(crate) fn from_sql(sql: &str) -> Self {
         if begins_with(sql, &["begin", "start"]) {
             Self::Begin
-        } else if begins_with(sql, &["commit", "end", "rollback", "abort"]) && !is_of_other(sql) {
+        } else if begins_with(sql, &["commit", "end", "rollback", "abort"]) && !is_of_other(sql)
+            || is_prepare_transaction(sql)
+        {
             Self::End
         } else {
             Self::None
@@ -37,6 +39,16 @@ impl Control {
 fn is_of_other(sql: &str) -> bool {
     let mut words = sql.split_ascii_whitespace().skip(1);
     words.any(|word| word.eq_ignore_ascii_case("to") || word.eq_ignore_ascii_case("prepared"))
+}
+
+/// Whether it is PREPARE TRANSACTION, and not the PREPARE of a statement of this name.
+fn is_prepare_transaction(sql: &str) -> bool {
+    if !begins_with(sql, &["prepare"]) {
+        return false;
+    }
+    let mut words = sql.split_ascii_whitespace().skip(1);
+    words.next().is_some_and(|word| word.eq_ignore_ascii_case("transaction"))
+        && words.next().is_some_and(|name| name.starts_with('\''))
 }
 
 impl Connection {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use atoll_sql::activity::{ActiveSession, ClientInfo, Interrupt};
 use atoll_sql::arrow::array::{ArrayRef, RecordBatch};
 use atoll_sql::arrow::datatypes::Schema;
+use atoll_sql::temporal::TemporalStyle;
 use atoll_sql::{QueryResult, Session, Splitter, Statement, TransactionState};
 use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
@@ -168,7 +169,7 @@ async fn run_one(
     };
     let mut result = session.run(sql).await.map_err(failed)?;
     let has_rows = !result.is_told_by_tag();
-    let mut table = ShownRows::default();
+    let mut table = ShownRows::new(session);
     // A read-only statement need not run to completion.
     let only_reads = result.tag().starts_with("SELECT");
     while let Some(batch) = result.next().await.map_err(failed)? {
@@ -204,12 +205,19 @@ pub(super) fn columns(schema: &Schema) -> Value {
 /// The first rows of a result.
 #[derive(Default)]
 pub(super) struct ShownRows {
+    /// How dates, times and intervals are shown.
+    style: TemporalStyle,
     pub(super) rows: Vec<Value>,
     /// Whether there are more rows.
     pub(super) more: bool,
 }
 
 impl ShownRows {
+    /// No rows yet of a session.
+    pub(super) fn new(session: &Session) -> Self {
+        Self { style: session.temporal_style(), ..Self::default() }
+    }
+
     /// Adds rows of a batch up to a limit; returns whether all were added.
     pub(super) fn add(
         &mut self,
@@ -226,7 +234,7 @@ impl ShownRows {
         let batch = &batch.slice(0, room);
         let arrays = batch.columns().iter().map(plain);
         let arrays: Vec<ArrayRef> = arrays.collect::<Result<_, _>>().map_err(failed)?;
-        let cells = arrays.iter().map(text_cells);
+        let cells = arrays.iter().map(|array| text_cells(array, self.style));
         let cells = cells.collect::<Result<Vec<_>, _>>().map_err(failed)?;
         let mut text = Vec::new();
         for row in 0..room {

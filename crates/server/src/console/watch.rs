@@ -124,7 +124,7 @@ async fn rows(server: &Arc<Shared>, caller: &Caller, sql: &str) -> Result<Value,
     let failed = |error| error_fields(&error, sql, 0);
     let read = async {
         let mut result = session.run(sql).await.map_err(failed)?;
-        let (mut table, mut bytes) = (ShownRows::default(), 0);
+        let (mut table, mut bytes) = (ShownRows::new(&session), 0);
         while let Some(batch) = result.next().await.map_err(failed)? {
             if !table.add(&batch, ROWS_MAX, &mut bytes)? {
                 break;

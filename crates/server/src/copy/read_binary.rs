@@ -12,6 +12,7 @@ use std::sync::Arc;
 use atoll_sql::arrow::array::{ArrayRef, RecordBatch};
 use atoll_sql::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use atoll_sql::datafusion::common::ScalarValue;
+use atoll_sql::temporal::StatementClock;
 
 use super::{BATCH_BYTES, ROW_MAX, ROWS};
 use crate::value::{Format, PgType, from_client, parameter, type_of_values};
@@ -169,7 +170,8 @@ impl BinaryCopyReader {
                 }
                 value => value.map(Cow::Borrowed),
             };
-            match parameter(value.as_deref(), Format::Binary, column.oid, &column.data_type, None) {
+            let (oid, of, clock) = (column.oid, &column.data_type, StatementClock::default());
+            match parameter(value.as_deref(), Format::Binary, oid, of, clock) {
                 Ok(value) => column.values.push(value),
                 Err(error) => {
                     let error = self.error("22P03", &error.to_string());

@@ -8,7 +8,7 @@
 use atoll_sql::datafusion::sql::sqlparser::keywords::Keyword;
 use atoll_sql::datafusion::sql::sqlparser::parser::Parser;
 use atoll_sql::datafusion::sql::sqlparser::tokenizer::Token;
-use atoll_sql::{is_at_end, next_name, next_word, parser_of, within_parentheses};
+use atoll_sql::{is_at_end, is_word, next_name, next_word, offset, parser_of, within_parentheses};
 
 use super::{CopyForm, CopyFormat, CopyHeader, ForcedColumns};
 use crate::wire::ErrorFields;
@@ -26,8 +26,8 @@ pub(crate) struct CopyStatement {
 /// The direction of a COPY.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum CopyDirection {
-    /// Into these columns of a table; no columns means all.
-    In { table: String, columns: Vec<String> },
+    /// Into these columns of a table, no columns meaning all, the rows that meet a condition.
+    In { table: String, columns: Vec<String>, condition: Option<String> },
     /// Out of a query.
     Out { query: String },
 }
@@ -60,6 +60,10 @@ impl CopyStatement {
             return Ok(None);
         }
         let (format, encoding) = format(&mut parser)?;
+        let condition = condition(&mut parser, sql)?;
+        if !is_in && condition.is_some() {
+            return Err(ErrorFields::error("42601", "WHERE clause not allowed with COPY TO"));
+        }
         if !is_in && matches!(&format, CopyFormat::Text(form) if form.header == CopyHeader::Match) {
             return Err(syntax("cannot use \"match\" with HEADER in COPY TO"));
         }
@@ -68,7 +72,7 @@ impl CopyStatement {
         }
         let direction = match (is_in, is_query) {
             (true, true) => return Ok(None),
-            (true, false) => CopyDirection::In { table: source, columns },
+            (true, false) => CopyDirection::In { table: source, columns, condition },
             (false, true) => CopyDirection::Out { query: source },
             (false, false) => {
                 let columns = if columns.is_empty() { "*".to_owned() } else { columns.join(", ") };
@@ -76,6 +80,19 @@ impl CopyStatement {
             }
         };
         Ok(Some(CopyStatement { direction, format, encoding }))
+    }
+}
+
+/// The text of the condition after WHERE, which ends the statement.
+fn condition(parser: &mut Parser, sql: &str) -> Result<Option<String>, ErrorFields> {
+    if is_at_end(parser) {
+        return Ok(None);
+    }
+    let start = offset(sql, parser.peek_token_ref().span.end);
+    let text = start.and_then(|start| sql.get(start..)).unwrap_or_default();
+    match text.trim().trim_end_matches(';').trim_end() {
+        "" => Err(syntax("expected a condition after WHERE")),
+        text => Ok(Some(text.to_owned())),
     }
 }
 
@@ -102,7 +119,7 @@ enum OptionValue {
 fn format(parser: &mut Parser) -> Result<(CopyFormat, Option<TextEncoding>), ErrorFields> {
     let mut options = Vec::new();
     let mut open = 0_i32;
-    while !is_at_end(parser) {
+    while !is_at_end(parser) && !(open == 0 && is_word(&parser.peek_token_ref().token, "where")) {
         match parser.peek_token_ref().token {
             Token::LParen => open += 1,
             Token::RParen => open -= 1,
@@ -308,6 +325,7 @@ mod tests {
         let into = |table: &str, columns: &[&str]| CopyDirection::In {
             table: table.to_owned(),
             columns: columns.iter().map(ToString::to_string).collect(),
+            condition: None,
         };
         assert_eq!(parse("COPY t FROM STDIN").map(|it| it.direction), Some(into("t", &[])));
         let statement = parse("copy \"S\".t (a, \"B c\") from stdin with (freeze on);");
@@ -317,6 +335,17 @@ mod tests {
         assert_eq!(statement.map(|it| it.direction), Some(out("SELECT ')' FROM (SELECT 1) t")));
         let statement = parse("COPY t(a, b) TO STDOUT");
         assert_eq!(statement.map(|it| it.direction), Some(out("SELECT a, b FROM t")));
+        let condition = |sql: &str| match parse(sql).map(|it| it.direction) {
+            Some(CopyDirection::In { condition, .. }) => condition,
+            _ => None,
+        };
+        for sql in ["COPY t FROM STDIN WHERE a > 1", "COPY t FROM STDIN (FORMAT csv) WHERE a > 1;"]
+        {
+            assert_eq!(condition(sql).as_deref(), Some("a > 1"), "{sql}");
+        }
+        for sql in ["COPY t TO STDOUT WHERE a > 1", "COPY t FROM STDIN WHERE"] {
+            assert!(CopyStatement::parse(sql).is_err(), "{sql}");
+        }
         assert_eq!(parse("COPY t TO STDIN").map(|it| it.direction), Some(out("SELECT * FROM t")));
         assert_eq!(parse("COPY t FROM STDOUT").map(|it| it.direction), Some(into("t", &[])));
         for other in ["COPY t FROM 'file.csv'", "COPY t TO '/tmp/x'", "SELECT 1", "COPY"] {

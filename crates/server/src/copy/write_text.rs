@@ -39,7 +39,7 @@ pub(super) fn write_rows(
 ) -> Result<(), ErrorFields> {
     let arrays: Vec<ArrayRef> = batch.columns().iter().map(plain).collect::<Result<_, _>>()?;
     let columns = batch.schema_ref().fields().iter().zip(&arrays);
-    let columns = columns.map(|(field, array)| text_column(field, array));
+    let columns = columns.map(|(field, array)| text_column(field, array, output.style));
     let columns = columns.collect::<Result<Vec<TextCells<'_>>, ArrowError>>()?;
     let (values, quoted) = (form.values(), form.quoted.of_schema(batch.schema_ref()));
     for row in 0..batch.num_rows() {

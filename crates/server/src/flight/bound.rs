@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use atoll_sql::arrow::array::RecordBatch;
-use atoll_sql::arrow::datatypes::{DataType, Schema, SchemaRef};
-use atoll_sql::{PreparedStatement, QueryResult, Session, SqlError, TransactionState, begins_with};
+use atoll_sql::arrow::datatypes::{Schema, SchemaRef};
+use atoll_sql::{
+    DeclaredType, PreparedStatement, QueryResult, Session, SqlError, TransactionState, begins_with,
+};
 
 use super::parameters::Parameters;
 use super::query::{Waiting, WaitingRows};
@@ -38,7 +40,7 @@ pub(super) struct BoundStatement {
     session: Arc<FlightSession>,
     sql: Arc<str>,
     pub(super) statement: Arc<PreparedStatement>,
-    types: Vec<Option<DataType>>,
+    types: Vec<DeclaredType>,
     parameters: Parameters,
 }
 
@@ -60,7 +62,7 @@ impl BoundStatement {
 
     /// Binds values. If the statement does not determine its parameters' types, the client's types are used.
     pub(super) async fn bind(self, parameters: Parameters) -> Result<Self, ErrorFields> {
-        let types = parameters.types();
+        let types: Vec<_> = parameters.types().into_iter().map(DeclaredType::from).collect();
         let (given, wanted) = (types.len(), self.statement.parameter_types().len());
         if given != wanted {
             let message = format!("expected {wanted} parameter values, found {given}");
@@ -183,7 +185,7 @@ pub(super) async fn update(session: &Arc<FlightSession>, sql: &str) -> Result<i6
 async fn plan(
     session: &Arc<FlightSession>,
     sql: &str,
-    types: &[Option<DataType>],
+    types: &[DeclaredType],
 ) -> Result<Arc<PreparedStatement>, ErrorFields> {
     refuse_control(sql)?;
     let running = session.begin(sql)?;

@@ -97,7 +97,7 @@ impl Ingestion {
         };
         self.prepare_table(session, engine, &schema).await?;
         let columns: Vec<_> = schema.fields().iter().map(|field| quoted(field.name())).collect();
-        let mut insertion = Insertion::begin(engine, &self.table, &columns, &schema);
+        let mut insertion = Insertion::begin(engine, (&self.table, &columns), None, &schema);
         if let Err(error) = push_all(&mut payloads, &schema, &insertion).await {
             insertion.give_up().await;
             return Err(error);

@@ -2,6 +2,7 @@
 
 use atoll_sql::arrow::datatypes::DataType;
 use atoll_sql::datafusion::common::ScalarValue;
+use atoll_sql::temporal::StatementClock;
 use atoll_sql::{ArrayItem, nested_array_items};
 
 use super::parameter::{ParameterError, from_binary, from_text, item_type, items_wanted, list_of};
@@ -12,28 +13,28 @@ pub(super) fn text_list(
     text: &str,
     item: u32,
     wanted: &DataType,
-    time_zone: Option<&str>,
+    clock: StatementClock<'_>,
 ) -> Result<ScalarValue, ParameterError> {
     let invalid = || ParameterError(format!("malformed array literal: \"{text}\""));
     let items = nested_array_items(text).ok_or_else(invalid)?;
-    text_items(items, item, wanted, time_zone)
+    text_items(items, item, wanted, clock)
 }
 
 fn text_items(
     items: Vec<ArrayItem>,
     item: u32,
     wanted: &DataType,
-    time_zone: Option<&str>,
+    clock: StatementClock<'_>,
 ) -> Result<ScalarValue, ParameterError> {
     let of = items_wanted(wanted).map_or_else(|| item_type(item), |of| of.as_ref().clone());
     let items = items.into_iter().map(|value| match value {
         ArrayItem::Text(_) if items_wanted(&of).is_some() => Err(few_dimensions()),
-        ArrayItem::Text(text) => from_text(text.as_bytes(), item, &of, time_zone),
+        ArrayItem::Text(text) => from_text(text.as_bytes(), item, &of, clock),
         ArrayItem::Null => Ok(ScalarValue::Null),
         ArrayItem::Items(_) if items_wanted(&of).is_none() => Err(many_dimensions()),
-        ArrayItem::Items(items) => text_items(items, item, &of, time_zone),
+        ArrayItem::Items(items) => text_items(items, item, &of, clock),
     });
-    list_of(items.collect::<Result<_, _>>()?, &of, time_zone)
+    list_of(items.collect::<Result<_, _>>()?, &of, clock)
 }
 
 fn many_dimensions() -> ParameterError {
@@ -117,14 +118,16 @@ fn nested(
     mut of: DataType,
 ) -> Result<ScalarValue, ParameterError> {
     if items.is_empty() {
-        return list_of(items, &of, None);
+        return list_of(items, &of, StatementClock::default());
     }
     for length in lengths.iter().rev() {
-        let lists = items.chunks(*length).map(|chunk| list_of(chunk.to_vec(), &of, None));
+        let lists = items
+            .chunks(*length)
+            .map(|chunk| list_of(chunk.to_vec(), &of, StatementClock::default()));
         items = lists.collect::<Result<_, _>>()?;
         of = DataType::new_list(of, true);
     }
-    list_of(items, &of, None)
+    list_of(items, &of, StatementClock::default())
 }
 
 #[cfg(test)]

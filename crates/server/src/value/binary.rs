@@ -9,7 +9,8 @@ use atoll_sql::arrow::array::{Array, ArrayRef, AsArray};
 use atoll_sql::arrow::datatypes::{DataType, Field};
 use atoll_sql::arrow::error::ArrowError;
 use atoll_sql::temporal::{
-    DAY, EPOCH_DAYS, StatementClock, ZonedTime, interval_parts, time_micros, timestamp_micros,
+    DAY, EPOCH_DAYS, StatementClock, TemporalStyle, ZonedTime, interval_parts, time_micros,
+    timestamp_micros,
 };
 
 use super::numeric::write_numeric;
@@ -34,7 +35,7 @@ pub(crate) fn binary_column<'a>(
         INET | CIDR | MACADDR => addresses(array, PgType::of_field(field).oid)?,
         TIMETZ => zoned_times(array)?,
         of_ranges if let Some(of) = PgType::range_of(of_ranges) => ranges(array, of)?,
-        BPCHAR => return text_column(field, array),
+        BPCHAR => return text_column(field, array, TemporalStyle::default()),
         RECORD if matches!(array.data_type(), DataType::Struct(_)) => Some(record(array)?),
         _ => match PgType::marked_items(field) {
             Some(item) => Some(list(array, Some(&item))?),
@@ -208,7 +209,7 @@ fn binary_cells(array: &ArrayRef) -> Result<TextCells<'_>, ArrowError> {
         }
         other if is_list(other) => list(array, None)?,
         // Text and JSON are the same in both formats.
-        _ => return text_cells(array),
+        _ => return text_cells(array, TemporalStyle::default()),
     };
     Ok(TextCells { nulls: array.logical_nulls(), write })
 }
@@ -243,7 +244,7 @@ fn list<'a>(array: &'a ArrayRef, marked: Option<&Field>) -> Result<WriteValue<'a
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _),
     ) = (items(array), array.data_type())
     else {
-        return text_cells(array).map(|cells| cells.write);
+        return text_cells(array, TemporalStyle::default()).map(|cells| cells.write);
     };
     if items(values).is_some() {
         return rectangles(array);

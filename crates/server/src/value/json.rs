@@ -1,8 +1,9 @@
-//! Structs, maps and nested lists as JSON.
+//! Structs, maps and nested lists as JSON, whose dates, times and intervals have one style.
 
 use atoll_sql::arrow::array::{Array, ArrayRef, AsArray};
 use atoll_sql::arrow::datatypes::{DataType, Field};
 use atoll_sql::arrow::error::ArrowError;
+use atoll_sql::temporal::TemporalStyle;
 
 use super::text::{TextCells, text_cells};
 use super::types::{FLOAT4, FLOAT8, INT2, INT4, INT8, JSON, JSONB, NUMERIC, PgType};
@@ -110,7 +111,7 @@ impl<'a> Column<'a> {
     fn new(array: &'a ArrayRef) -> Result<Self, ArrowError> {
         match array.data_type() {
             DataType::Dictionary(..) | DataType::RunEndEncoded(..) => Ok(Self::Encoded(array)),
-            _ => text_cells(array).map(Self::Cells),
+            _ => text_cells(array, TemporalStyle::default()).map(Self::Cells),
         }
     }
 
@@ -126,7 +127,7 @@ impl<'a> Column<'a> {
             Self::Cells(cells) => cells.write(row, out),
             Self::Encoded(array) => {
                 if let Ok(value) = plain(&array.slice(row, 1))
-                    && let Ok(cells) = text_cells(&value)
+                    && let Ok(cells) = text_cells(&value, TemporalStyle::default())
                 {
                     cells.write(0, out);
                 }

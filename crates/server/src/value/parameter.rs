@@ -41,13 +41,13 @@ impl fmt::Display for ParameterError {
 }
 
 /// Reads a parameter. `declared` is the type OID that the client sent, 0 for none; `wanted` is the type that the
-/// statement expects, and `time_zone` determines the date of `today`.
+/// statement expects, and `clock` determines the meaning of `today` and of `01/02/03`.
 pub(crate) fn parameter(
     bytes: Option<&[u8]>,
     format: Format,
     declared: u32,
     wanted: &DataType,
-    time_zone: Option<&str>,
+    clock: StatementClock<'_>,
 ) -> Result<ScalarValue, ParameterError> {
     let Some(bytes) = bytes else { return null(wanted) };
     if let Some(number) = plain_integer(bytes, format, declared, wanted) {
@@ -57,12 +57,12 @@ pub(crate) fn parameter(
     let is_text_of_list = matches!(wanted, DataType::List(_))
         && matches!(declared, TEXT | VARCHAR | BPCHAR | NAME | UNKNOWN);
     if is_text_of_list {
-        let list = from_text(bytes, PgType::from_data_type(wanted).oid, wanted, time_zone)?;
-        return cast(list, wanted, time_zone);
+        let list = from_text(bytes, PgType::from_data_type(wanted).oid, wanted, clock)?;
+        return cast(list, wanted, clock);
     }
     let oid = if declared == 0 { PgType::from_data_type(wanted).oid } else { declared };
     let value = match format {
-        Format::Text => from_text(bytes, oid, wanted, time_zone)?,
+        Format::Text => from_text(bytes, oid, wanted, clock)?,
         Format::Binary => match PgType::item_of(oid) {
             Some(item) => {
                 binary_list(bytes, item, items_wanted(wanted).is_some().then_some(wanted))?
@@ -73,9 +73,9 @@ pub(crate) fn parameter(
     if let Some(of) = arrow_type(oid).filter(is_temporal)
         && (wanted.is_string() || is_local(&of, wanted))
     {
-        return cast(temporal_text(value, of, time_zone)?, wanted, time_zone);
+        return cast(temporal_text(value, of, clock)?, wanted, clock);
     }
-    cast(value, wanted, time_zone)
+    cast(value, wanted, clock)
 }
 
 /// Whether a timestamp with time zone is converted to local time in the session's time zone.
@@ -90,17 +90,18 @@ fn is_local(of: &DataType, wanted: &DataType) -> bool {
 fn temporal_text(
     value: ScalarValue,
     of: DataType,
-    time_zone: Option<&str>,
+    clock: StatementClock<'_>,
 ) -> Result<ScalarValue, ParameterError> {
-    let of = match (of, time_zone) {
+    let of = match (of, clock.time_zone) {
         (DataType::Timestamp(unit, Some(_)), Some(zone)) => {
             DataType::Timestamp(unit, Some(zone.into()))
         }
         (of, _) => of,
     };
-    let array = cast(value, &of, time_zone)?.to_array();
+    let array = cast(value, &of, clock)?.to_array();
     let array = array.map_err(|error| ParameterError(atoll_sql::value_message(&error)))?;
-    let cells = text_cells(&array).map_err(|error| ParameterError(error.to_string()))?;
+    let cells =
+        text_cells(&array, clock.style).map_err(|error| ParameterError(error.to_string()))?;
     let mut text = Vec::new();
     cells.write(0, &mut text);
     Ok(ScalarValue::Utf8View(Some(utf8(&text)?.to_owned())))
@@ -143,12 +144,11 @@ fn null(wanted: &DataType) -> Result<ScalarValue, ParameterError> {
 fn cast(
     value: ScalarValue,
     wanted: &DataType,
-    time_zone: Option<&str>,
+    clock: StatementClock<'_>,
 ) -> Result<ScalarValue, ParameterError> {
     if value.data_type() == *wanted {
         return Ok(value);
     }
-    let clock = StatementClock { time_zone, begun: None };
     if let ScalarValue::Utf8View(Some(text)) = &value
         && let Some(read) = read_scalar(text, wanted, clock)
     {
@@ -168,11 +168,11 @@ pub(super) fn from_text(
     bytes: &[u8],
     oid: u32,
     wanted: &DataType,
-    time_zone: Option<&str>,
+    clock: StatementClock<'_>,
 ) -> Result<ScalarValue, ParameterError> {
     let text = utf8(bytes)?;
     if let Some(item) = PgType::item_of(oid) {
-        return text_list(text, item, wanted, time_zone);
+        return text_list(text, item, wanted, clock);
     }
     let invalid = |what: &str| ParameterError(format!("invalid input for {what}: '{text}'"));
     match oid {
@@ -190,20 +190,17 @@ pub(super) fn from_text(
             None => Err(invalid("UUID")),
         },
         JSONB => jsonb(text),
-        TIMETZ => {
-            let clock = StatementClock { time_zone, begun: None };
-            match canonical_timetz(text, clock) {
-                Ok(time) => Ok(ScalarValue::Utf8View(Some(time))),
-                Err(failure) => Err(ParameterError(failure.message)),
-            }
-        }
+        TIMETZ => match canonical_timetz(text, clock) {
+            Ok(time) => Ok(ScalarValue::Utf8View(Some(time))),
+            Err(failure) => Err(ParameterError(failure.message)),
+        },
         other => match network_type(other) {
             Some(of) => match of.canonical(text) {
                 Ok(address) => Ok(ScalarValue::Utf8View(Some(address))),
                 Err(failure) => Err(ParameterError(failure.message)),
             },
             None => match PgType::range_of(other) {
-                Some(of) => range_text(of, text, time_zone),
+                Some(of) => range_text(of, text, clock),
                 None => Ok(ScalarValue::Utf8View(Some(text.to_owned()))),
             },
         },
@@ -314,7 +311,7 @@ fn decimal(text: String) -> Result<ScalarValue, ParameterError> {
         (Ok(precision @ ..=76), Ok(scale)) => DataType::Decimal256(precision, scale),
         _ => return Err(ParameterError("a NUMERIC has more than 76 digits".to_owned())),
     };
-    cast(ScalarValue::Utf8(Some(text)), &of, None)
+    cast(ScalarValue::Utf8(Some(text)), &of, StatementClock::default())
 }
 
 /// Microseconds since midnight.
@@ -367,9 +364,9 @@ pub(super) fn item_type(oid: u32) -> DataType {
 pub(super) fn list_of(
     items: Vec<ScalarValue>,
     of: &DataType,
-    time_zone: Option<&str>,
+    clock: StatementClock<'_>,
 ) -> Result<ScalarValue, ParameterError> {
-    let items = items.into_iter().map(|item| cast(item, of, time_zone));
+    let items = items.into_iter().map(|item| cast(item, of, clock));
     let items = items.collect::<Result<Vec<_>, _>>()?;
     Ok(ScalarValue::List(ScalarValue::new_list_nullable(&items, of)))
 }

@@ -20,9 +20,9 @@ const UPPER_INFINITE: u8 = 16;
 pub(super) fn range_text(
     of: RangeForm,
     text: &str,
-    time_zone: Option<&str>,
+    clock: StatementClock<'_>,
 ) -> Result<ScalarValue, ParameterError> {
-    let canonical = of.canonical(text, StatementClock { time_zone, begun: None });
+    let canonical = of.canonical(text, StatementClock { begun: None, ..clock });
     canonical.map(|text| ScalarValue::Utf8View(Some(text))).map_err(refused)
 }
 

@@ -60,7 +60,7 @@ pub(crate) fn write_rows(
     let arrays: Vec<ArrayRef> = batch.columns().iter().map(plain).collect::<Result<_, _>>()?;
     let columns =
         arrays.iter().enumerate().map(|(at, array)| match Format::for_column(formats, at) {
-            Format::Text => text_column(schema.field(at), array),
+            Format::Text => text_column(schema.field(at), array, output.style),
             Format::Binary => binary_column(schema.field(at), array),
         });
     let columns = columns.collect::<Result<Vec<_>, _>>()?;

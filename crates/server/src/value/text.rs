@@ -10,7 +10,7 @@ use atoll_sql::arrow::buffer::NullBuffer;
 use atoll_sql::arrow::datatypes::{DataType, Field};
 use atoll_sql::arrow::error::ArrowError;
 use atoll_sql::arrow::util::display::{ArrayFormatter, FormatOptions};
-use atoll_sql::temporal::{is_temporal, temporal_writer, write_i64, write_u64};
+use atoll_sql::temporal::{TemporalStyle, is_temporal, temporal_writer, write_i64, write_u64};
 use atoll_sql::{format_type, is_array_item_quoted, is_of_users, shown_function};
 
 use super::json::json_cells;
@@ -43,17 +43,18 @@ const LENGTH_BASE: i32 = 4;
 pub(crate) fn text_column<'a>(
     field: &Field,
     array: &'a ArrayRef,
+    style: TemporalStyle,
 ) -> Result<TextCells<'a>, ArrowError> {
     let of = PgType::of_field(field);
     match of.oid {
         RECORD if matches!(array.data_type(), DataType::Struct(_)) => {
-            Ok(TextCells { nulls: array.logical_nulls(), write: record(array)? })
+            Ok(TextCells { nulls: array.logical_nulls(), write: record(array, style)? })
         }
         INT2VECTOR | OIDVECTOR => {
-            Ok(TextCells { nulls: array.logical_nulls(), write: vector(array)? })
+            Ok(TextCells { nulls: array.logical_nulls(), write: vector(array, style)? })
         }
         BPCHAR if of.modifier > LENGTH_BASE => {
-            let cells = text_cells(array)?;
+            let cells = text_cells(array, style)?;
             let length = (of.modifier - LENGTH_BASE) as usize;
             let write = move |row, out: &mut Vec<u8>| {
                 let start = out.len();
@@ -81,20 +82,20 @@ pub(crate) fn text_column<'a>(
             };
             Ok(TextCells { nulls: array.logical_nulls(), write: Box::new(write) })
         }
-        _ => text_cells(array),
+        _ => text_cells(array, style),
     }
 }
 
 /// Rows: `(1,"a b",)`.
-fn record(array: &ArrayRef) -> Result<WriteValue<'_>, ArrowError> {
+fn record(array: &ArrayRef, style: TemporalStyle) -> Result<WriteValue<'_>, ArrowError> {
     let values = array.as_struct();
     let columns = values.fields().iter().zip(values.columns());
     let columns = columns.map(|(field, column)| match column.data_type() {
         // A row within a row.
         DataType::Struct(_) => {
-            Ok(TextCells { nulls: column.logical_nulls(), write: record(column)? })
+            Ok(TextCells { nulls: column.logical_nulls(), write: record(column, style)? })
         }
-        _ => text_column(field, column),
+        _ => text_column(field, column, style),
     });
     let columns = columns.collect::<Result<Vec<_>, ArrowError>>()?;
     Ok(Box::new(move |row, out| {
@@ -132,9 +133,9 @@ fn quote_field(start: usize, out: &mut Vec<u8>) {
 }
 
 /// Numbers separated by spaces.
-fn vector(array: &ArrayRef) -> Result<WriteValue<'_>, ArrowError> {
+fn vector(array: &ArrayRef, style: TemporalStyle) -> Result<WriteValue<'_>, ArrowError> {
     let Some(values) = items(array) else { return Ok(Box::new(|_, _| {})) };
-    let cells = text_cells(values)?;
+    let cells = text_cells(values, style)?;
     Ok(Box::new(move |row, out| {
         for (at, item) in items_of(array, row).enumerate() {
             if at > 0 {
@@ -145,12 +146,15 @@ fn vector(array: &ArrayRef) -> Result<WriteValue<'_>, ArrowError> {
     }))
 }
 
-/// The values of an array as text.
-pub(crate) fn text_cells(array: &ArrayRef) -> Result<TextCells<'_>, ArrowError> {
-    Ok(TextCells { nulls: array.logical_nulls(), write: writer(array)? })
+/// The values of an array as text, those of dates, times and intervals in a style.
+pub(crate) fn text_cells(
+    array: &ArrayRef,
+    style: TemporalStyle,
+) -> Result<TextCells<'_>, ArrowError> {
+    Ok(TextCells { nulls: array.logical_nulls(), write: writer(array, style)? })
 }
 
-fn writer(array: &ArrayRef) -> Result<WriteValue<'_>, ArrowError> {
+fn writer(array: &ArrayRef, style: TemporalStyle) -> Result<WriteValue<'_>, ArrowError> {
     Ok(match array.data_type() {
         DataType::Boolean => {
             let values = array.as_boolean();
@@ -186,10 +190,12 @@ fn writer(array: &ArrayRef) -> Result<WriteValue<'_>, ArrowError> {
         }
         DataType::Null => Box::new(|_, _| {}),
         other if is_temporal(other) => {
-            temporal_writer(array.as_ref())?.unwrap_or_else(|| Box::new(|_, _| {}))
+            temporal_writer(array.as_ref(), style)?.unwrap_or_else(|| Box::new(|_, _| {}))
         }
         other if PgType::from_data_type(other).oid == JSON => json_cells(array)?,
-        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => list(array)?,
+        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => {
+            list(array, style)?
+        }
         _ => {
             let format = FormatOptions::new();
             // Arrow types without a PostgreSQL counterpart are text.
@@ -295,12 +301,12 @@ pub(super) fn decimal_digits(array: &ArrayRef) -> Box<dyn Fn(usize) -> DecimalDi
     }
 }
 
-fn list(array: &ArrayRef) -> Result<WriteValue<'_>, ArrowError> {
+fn list(array: &ArrayRef, style: TemporalStyle) -> Result<WriteValue<'_>, ArrowError> {
     let Some(values) = items(array) else { return Ok(Box::new(|_, _| {})) };
     let is_nested = items(values).is_some();
     let cells = match array.data_type() {
-        DataType::List(item) if !item.metadata().is_empty() => text_column(item, values)?,
-        _ => text_cells(values)?,
+        DataType::List(item) if !item.metadata().is_empty() => text_column(item, values, style)?,
+        _ => text_cells(values, style)?,
     };
     Ok(Box::new(move |row, out| {
         out.push(b'{');

@@ -1,6 +1,7 @@
 //! Messages to clients, appended to a buffer.
 
 use atoll_sql::arrow::error::ArrowError;
+use atoll_sql::temporal::TemporalStyle;
 use atoll_sql::{Notification, ViolatedConstraint};
 
 use atoll_sql::{EncodingError, TextEncoding};
@@ -12,6 +13,8 @@ pub(crate) struct Output {
     sent: usize,
     /// The encoding of the texts.
     pub(crate) encoding: TextEncoding,
+    /// How dates, times and intervals are written as text.
+    pub(crate) style: TemporalStyle,
 }
 
 /// Bytes of the buffer that an idle connection keeps.

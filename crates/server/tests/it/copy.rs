@@ -306,3 +306,38 @@ fn a_copy_that_is_refused_answers_one_sync_at_a_time() {
         assert_eq!(kinds, answered);
     }
 }
+
+#[test]
+fn rows_that_do_not_meet_a_condition_are_left_out() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        let sql = "CREATE TYPE mood AS ENUM ('sad', 'ok'); \
+                   CREATE TABLE t (a INT, b TEXT, c DATE, m mood, n INT DEFAULT 7)";
+        client.batch_execute(sql).await.expect("a table");
+        let rows = "1\tx\t2024-01-01\tok\n10\ty\t2024-01-02\tsad\n\\N\tz\t2024-01-03\tok\n";
+        let into = |condition: &str| format!("COPY t (a, b, c, m) FROM STDIN WHERE {condition}");
+        for (condition, count) in [
+            ("a > 9", 1),
+            ("t.a < 10 AND b = 'x';", 1),
+            ("c >= '2024-01-02' AND m > 'sad'", 1),
+            ("a IS NULL OR length(b) = 1", 3),
+            ("false", 0),
+        ] {
+            let copied = copy_in(&client, &into(condition), rows).await.expect(condition);
+            assert_eq!(copied, count, "{condition}");
+        }
+        let csv = "COPY t (a, b) FROM STDIN (FORMAT csv, HEADER) WHERE b LIKE '%,%'";
+        assert_eq!(copy_in(&client, csv, "a,b\n1,\"p,q\"\n2,r\n").await.expect("rows"), 1);
+        let out = copy_out(&client, "COPY (SELECT a, n FROM t WHERE b = 'p,q') TO STDOUT").await;
+        assert_eq!(out, "1\t7\n");
+        for (sql, state) in [
+            (into("x > 1"), SqlState::UNDEFINED_COLUMN),
+            (into("a >"), SqlState::SYNTAX_ERROR),
+            ("COPY t TO STDOUT WHERE a > 1".to_owned(), SqlState::SYNTAX_ERROR),
+        ] {
+            let error = copy_in(&client, &sql, rows).await.expect_err(&sql);
+            assert_eq!(error.code(), Some(&state), "{sql}: {error:?}");
+        }
+    });
+}

@@ -10,6 +10,7 @@
 //! - `clients`: psql, pgbench and drivers of other languages.
 //! - `console`: the web page, its API, and a browser that uses it.
 //! - `copy`: rows to and from clients, as text and CSV.
+//! - `declared_types`: the types of parameters in the answers.
 //! - `dump`: pg_dump and pg_restore, between servers and from PostgreSQL.
 //! - `flight`: Arrow Flight SQL: log-ins, rows, transactions, ingestion, metadata.
 //! - `logic`: the sqllogictest suite of the engine, over the protocol.
@@ -21,6 +22,7 @@
 //! - `settings`: PostgreSQL's settings, and their effects.
 //! - `metrics`: metrics and health checks over HTTP.
 //! - `notifications`: LISTEN and NOTIFY between sessions.
+//! - `temporal_styles`: DateStyle and IntervalStyle.
 //! - `tls`: certificates and keys: required, invalid, and reloaded.
 //! - `traces`: spans of statements, as a collector receives them.
 //! - `watching`: system tables about sessions, statements and locks.
@@ -33,6 +35,7 @@ mod clients;
 mod console;
 mod copy;
 mod cursors;
+mod declared_types;
 mod dump;
 mod encodings;
 mod ends;
@@ -52,6 +55,7 @@ mod rules;
 mod settings;
 mod statements;
 mod support;
+mod temporal_styles;
 mod tls;
 mod traces;
 mod watching;

@@ -1,7 +1,7 @@
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use crate::support::{TestServer, block_on};
+use crate::support::{self, TestServer, block_on, message};
 
 /// The rows of all statements as text, and the count in each tag.
 async fn answers(client: &Client, sql: &str) -> Vec<String> {
@@ -226,4 +226,73 @@ fn unnamed_columns_are_named_as_in_postgresql() {
 async fn is_named(client: &Client, sql: &str, name: &str) {
     let prepared = client.prepare(sql).await.expect(sql);
     assert_eq!(prepared.columns()[0].name(), name, "{sql}");
+}
+
+#[test]
+fn a_transaction_that_is_not_open_is_not_prepared() {
+    let server = TestServer::start();
+    let query = |sql: &str| message(b'Q', format!("{sql}\0").as_bytes());
+    let told = support::answers(&server, &[query("PREPARE TRANSACTION 'a'")]);
+    let told = String::from_utf8_lossy(&told).into_owned();
+    for part in ["WARNING", "25P01", "there is no transaction in progress", "C\0\0\0\rROLLBACK\0"] {
+        assert!(told.contains(part), "{part}: {told:?}");
+    }
+    let told = support::answers(&server, &[query("PREPARE transaction AS SELECT 1")]);
+    assert!(String::from_utf8_lossy(&told).contains("PREPARE\0"));
+}
+
+#[test]
+fn plans_are_explained_in_json() {
+    let server = TestServer::start();
+    block_on(async {
+        let client = server.connect().await;
+        client.batch_execute("CREATE TABLE t (a INT)").await.expect("a table");
+        client.batch_execute("INSERT INTO t VALUES (1), (2), (3)").await.expect("rows");
+        for (options, rows) in [
+            ("FORMAT JSON", None),
+            ("ANALYZE, FORMAT JSON", Some(2)),
+            ("FORMAT json, ANALYZE true, BUFFERS, COSTS off", Some(2)),
+            ("ANALYZE off, VERBOSE, FORMAT JSON", None),
+        ] {
+            let sql = format!("EXPLAIN ({options}) SELECT a FROM t WHERE a > 1");
+            let prepared = client.prepare(&sql).await.expect(&sql);
+            assert_eq!(prepared.columns()[0].type_().oid(), 114);
+            let found = client.simple_query(&sql).await.expect(&sql);
+            let plan = found.iter().find_map(|message| match message {
+                SimpleQueryMessage::Row(row) => row.get(0),
+                _ => None,
+            });
+            let plan: serde_json::Value =
+                serde_json::from_str(plan.expect("a plan")).expect("it is JSON");
+            let root = &plan[0];
+            assert!(root["Plan"]["Node Type"].is_string(), "{plan}");
+            assert_eq!(root["Plan"]["Actual Rows"].as_u64(), rows, "{plan}");
+            assert_eq!(root["Execution Time"].is_number(), rows.is_some(), "{plan}");
+        }
+        let sql = "EXPLAIN (ANALYZE, FORMAT JSON) INSERT INTO t VALUES (4)";
+        client.simple_query(sql).await.expect("it runs");
+        let row = client.query_one("SELECT count(*) FROM t", &[]).await.expect("a row");
+        assert_eq!(row.get::<_, i64>(0), 4);
+    });
+}
+
+#[test]
+fn a_select_without_columns_has_rows() {
+    let server = TestServer::start();
+    let query = |sql: &str| message(b'Q', format!("{sql}\0").as_bytes());
+    for (sql, rows) in [
+        ("SELECT", 1),
+        ("SELECT;", 1),
+        ("SELECT WHERE false", 0),
+        ("SELECT FROM (VALUES (1), (2)) AS s (a)", 2),
+        ("SELECT UNION ALL SELECT", 2),
+    ] {
+        let told = support::answers(&server, &[query(sql)]);
+        let row = b"D\0\0\0\x06\0\0";
+        let count = told.windows(row.len()).filter(|part| part == row).count();
+        let text = String::from_utf8_lossy(&told).into_owned();
+        assert_eq!(count, rows, "{sql}: {text:?}");
+        assert!(text.contains(&format!("SELECT {rows}\0")), "{sql}: {text:?}");
+        assert!(told.windows(7).any(|part| part == b"T\0\0\0\x06\0\0"), "{sql}: {text:?}");
+    }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use atoll_functions::temporal::{set_aside, temporal_texts};
+use atoll_functions::temporal::{TemporalStyle, set_aside, temporal_texts};
 use bytes::Bytes;
 use datafusion::arrow::array::{Array, ArrayRef, RecordBatch};
 use datafusion::arrow::compute::cast;
@@ -148,7 +148,7 @@ impl BatchSerializer for CsvText {
         }
         let plain = batch.columns().iter().map(|array| match array.data_type() {
             DataType::Interval(_) | DataType::Duration(_) => {
-                let texts = temporal_texts(array)?;
+                let texts = temporal_texts(array, TemporalStyle::default())?;
                 Ok(texts.map_or_else(|| Arc::clone(array), |texts| Arc::new(texts) as _))
             }
             // Its format is that of dates.

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use atoll_functions::temporal::{has_endless, temporal_texts};
+use atoll_functions::temporal::{TemporalStyle, has_endless, temporal_texts};
 use datafusion::arrow::array::types::{ArrowPrimitiveType, Float16Type, Float32Type, Float64Type};
 use datafusion::arrow::array::{Array, AsArray, PrimitiveArray, StringArray};
 use datafusion::arrow::datatypes::{DataType, FieldRef};
@@ -28,11 +28,12 @@ impl EncoderFactory for Encoders {
             DataType::Float32 => floats::<Float32Type>(array),
             DataType::Float64 => floats::<Float64Type>(array),
             DataType::Interval(_) | DataType::Duration(_) | DataType::Date64 => {
-                temporal_texts(array)?.map(texts)
+                temporal_texts(array, TemporalStyle::default())?.map(texts)
             }
             // Arrow's encoders fail at infinity.
             DataType::Date32 | DataType::Timestamp(..) if has_endless(array) => {
-                temporal_texts(array)?.map(|moments| texts(with_t(&moments)))
+                temporal_texts(array, TemporalStyle::default())?
+                    .map(|moments| texts(with_t(&moments)))
             }
             of if of.is_binary() => Some(texts(hexadecimal(array)?)),
             _ => None,

@@ -91,7 +91,8 @@ use expressions::{
     types,
 };
 use relations::{
-    by_name, grouped_rows, json_rows, lateral, list_rows, percent, positional, row_aliases, sampled,
+    by_name, grouped_rows, json_rows, lateral, list_rows, percent, positional, row_aliases,
+    sampled, waiting_values,
 };
 use statements::{catalog_statements, forms};
 
@@ -135,6 +136,7 @@ pub(crate) fn rewrite_statement(statement: &mut Statement, state: &SessionState)
 pub(crate) fn rewrite_query(query: &mut Query) -> Result<()> {
     by_name::rewrite(query);
     calls::rewrite_values(query);
+    waiting_values::rewrite(query);
     lateral::name_columns(query);
     row_aliases::rewrite(query);
     percent::rewrite(query)
@@ -172,6 +174,15 @@ pub(crate) fn prefix(parser: &mut Parser) -> Option<std::result::Result<Expr, Pa
         .or_else(|| bare_calls::prefix(parser))
         .or_else(|| quantified::prefix(parser))
         .or_else(|| calls::prefix(parser))
+}
+
+/// Returns an expression after these steps, for those that are added to a statement that has taken them.
+///
+/// # Errors
+/// As those of the statement.
+pub fn rewritten(mut expr: Expr) -> Result<Expr> {
+    rewrite_expr(&mut expr)?;
+    Ok(expr)
 }
 
 /// The steps on an expression.

@@ -43,6 +43,7 @@ use dialect::AtollDialect;
 pub use domains::{DomainChange, NOT_NULL};
 pub use routines::{Parameter, Returns, Routine};
 pub use sequences::{ALTERED, NO_OWNER, OF_COLUMN, RENAMED, RESTART, SEQUENCE_NAME};
+pub use standard::explain_analyzes;
 pub use streams::{copies_from_stdin, copy_from_file, copy_to_file};
 pub use with_names::separate_with_names;
 

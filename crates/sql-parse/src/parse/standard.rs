@@ -7,8 +7,9 @@
 //! trim(both from x)                    trim(both ' ' from x)
 //! COMMENT ON TABLE t IS $t$…$t$        COMMENT ON TABLE t IS '…'
 //! ALTER VIEW v RENAME TO w             ALTER TABLE v RENAME TO w
+//! SELECT, SELECT WHERE a > 1           SELECT FROM (SELECT 1) AS "row" …: without columns
 //! FETCH FIRST (1 + 1) ROWS ONLY        LIMIT (1 + 1)
-//! EXPLAIN (FORMAT JSON) SELECT 1       EXPLAIN (FORMAT pgjson) SELECT 1
+//! EXPLAIN (FORMAT JSON) SELECT 1       EXPLAIN (FORMAT pgjson) SELECT 1, with ANALYZE too: see `explain_analyzes`
 //! UNIQUE NULLS DISTINCT                UNIQUE
 //! a INT UNIQUE NULLS NOT DISTINCT      a INT UNIQUE COMMENT '$nulls_not_distinct', which the session reads
 //! N'x', x::"int4", CAST(x AS "int4")   'x', x::int4, CAST(x AS int4)
@@ -19,7 +20,7 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Word};
 
 use crate::dialect::NULLS_NOT_DISTINCT;
-use crate::syntax::Tokens;
+use crate::syntax::{Tokens, parser_of, within_parentheses};
 
 /// PostgreSQL's own names of types, which its tools write in quotes.
 const TYPES: [&str; 24] = [
@@ -65,6 +66,7 @@ pub(super) fn rewrite(tokens: &mut Tokens) {
             Some(Token::Word(word)) => match (word.keyword, word.quote_style) {
                 (Keyword::UNLOGGED, None) => unlogged(tokens, at),
                 (Keyword::FETCH, None) => fetch(tokens, at),
+                (Keyword::SELECT, None) => without_columns(tokens, at),
                 (Keyword::CONCURRENTLY, None) => concurrently(tokens, at),
                 (Keyword::MATERIALIZED, None) => materialized(tokens, at),
                 (Keyword::BOTH | Keyword::LEADING | Keyword::TRAILING, None) => trim(tokens, at),
@@ -80,6 +82,32 @@ pub(super) fn rewrite(tokens: &mut Tokens) {
             },
             _ => {}
         }
+    }
+}
+
+/// A SELECT without a list and without FROM, which the parser knows only with FROM.
+fn without_columns(tokens: &mut Tokens, at: usize) {
+    const CLAUSES: [&str; 8] =
+        ["WHERE", "UNION", "EXCEPT", "INTERSECT", "ORDER", "LIMIT", "OFFSET", "FETCH"];
+    let is_end = match tokens.get(at + 1) {
+        None | Some(Token::RParen | Token::SemiColon) => true,
+        _ => tokens.is_any(at + 1, &CLAUSES),
+    };
+    if !is_end || tokens.get(at.wrapping_sub(1)) == Some(&Token::Period) {
+        return;
+    }
+    let word = |name| Token::make_keyword(name);
+    let from = [
+        word("FROM"),
+        Token::LParen,
+        word("SELECT"),
+        Token::Number("1".to_owned(), false),
+        Token::RParen,
+        word("AS"),
+        Token::make_word("row", Some('"')),
+    ];
+    for (place, token) in from.into_iter().enumerate() {
+        tokens.insert(at + 1 + place, token);
     }
 }
 
@@ -151,21 +179,52 @@ fn fetch(tokens: &mut Tokens, at: usize) {
     }
 }
 
-/// A format among the options of EXPLAIN, which shows the same with VERBOSE.
+/// A format among the options of EXPLAIN, which shows the same with the others; JSON, which ANALYZE adds to, is read
+/// without it.
 fn explained(tokens: &mut Tokens, at: usize) {
     let has_options = tokens.is(0, "EXPLAIN") && tokens.get(1) == Some(&Token::LParen);
-    let Some(end) = tokens.closing(1).filter(|end| has_options && at + 1 < *end) else { return };
-    if tokens.is(at + 1, "JSON") {
+    if !tokens.closing(1).is_some_and(|end| has_options && at + 1 < end) {
+        return;
+    }
+    let is_json = tokens.is(at + 1, "JSON");
+    if is_json {
         tokens.set(at + 1, Token::make_word("pgjson", None));
     }
-    if let Some(verbose) = (2..end).find(|at| tokens.is(*at, "VERBOSE")) {
-        let is_comma = |at: usize| tokens.get(at) == Some(&Token::Comma);
-        match (is_comma(verbose + 1), is_comma(verbose - 1)) {
-            (true, _) => tokens.remove(verbose..verbose + 2),
-            (_, true) => tokens.remove(verbose - 1..verbose + 1),
-            _ => {}
-        }
+    remove_option(tokens, "VERBOSE");
+    if is_json {
+        OPTIONS_OF_RUNS.iter().for_each(|name| remove_option(tokens, name));
     }
+}
+
+/// The options of EXPLAIN about a run of the statement, and the costs, which are not in JSON.
+const OPTIONS_OF_RUNS: [&str; 7] =
+    ["ANALYZE", "BUFFERS", "COSTS", "SETTINGS", "SUMMARY", "TIMING", "WAL"];
+
+/// Removes an option of EXPLAIN with its value, if there is another.
+fn remove_option(tokens: &mut Tokens, name: &str) {
+    let Some(end) = tokens.closing(1) else { return };
+    let is_comma = |at: usize| tokens.get(at) == Some(&Token::Comma);
+    let Some(at) = (2..end).find(|at| tokens.is(*at, name)) else { return };
+    let next = (at..end).find(|at| is_comma(*at));
+    match (next, is_comma(at - 1)) {
+        (Some(next), _) => tokens.remove(at..next + 1),
+        (None, true) => tokens.remove(at - 1..end),
+        (None, false) => {}
+    }
+}
+
+/// Whether a statement is EXPLAIN with the option ANALYZE in parentheses.
+pub fn explain_analyzes(sql: &str) -> bool {
+    let Some(mut parser) = parser_of(sql, &["explain"]) else { return false };
+    parser.advance_token();
+    let options = within_parentheses(&mut parser, sql).unwrap_or_default();
+    options.split(',').any(|option| {
+        let mut words = option.split_ascii_whitespace();
+        words.next().is_some_and(|name| name.eq_ignore_ascii_case("analyze"))
+            && words.next().is_none_or(|value| {
+                !["false", "off", "0"].iter().any(|off| value.eq_ignore_ascii_case(off))
+            })
+    })
 }
 
 fn nulls(tokens: &mut Tokens, at: usize) {
@@ -220,10 +279,14 @@ mod tests {
             ("FETCH FIRST (2::TEXT) ROWS WITH TIES", "FETCH FIRST (2::TEXT) ROWS WITH TIES"),
             ("FETCH FIRST (2.7::INT) ROWS WITH TIES", "FETCH FIRST (2.7::INT) ROWS WITH TIES"),
             ("FETCH FIRST (", "FETCH FIRST ("),
-            ("EXPLAIN (COSTS off, FORMAT json) x", "EXPLAIN (COSTS off, FORMAT pgjson) x"),
+            ("EXPLAIN (COSTS off, FORMAT json) x", "EXPLAIN ( FORMAT pgjson) x"),
             ("EXPLAIN (VERBOSE) SELECT format json", "EXPLAIN (VERBOSE) SELECT format json"),
             ("EXPLAIN (VERBOSE, FORMAT JSON) x", "EXPLAIN ( FORMAT pgjson) x"),
             ("EXPLAIN (FORMAT TREE, VERBOSE) x", "EXPLAIN (FORMAT TREE ) x"),
+            ("EXPLAIN (ANALYZE, FORMAT JSON) x", "EXPLAIN ( FORMAT pgjson) x"),
+            ("EXPLAIN (FORMAT JSON, ANALYZE on, TIMING off) x", "EXPLAIN (FORMAT pgjson ) x"),
+            ("SELECT", "SELECTFROM(SELECT1)AS\"row\""),
+            ("EXPLAIN (ANALYZE, FORMAT TREE) x", "EXPLAIN (ANALYZE, FORMAT TREE) x"),
             ("a INT UNIQUE NULLS DISTINCT", "a INT UNIQUE"),
             (
                 "a INT UNIQUE NULLS NOT DISTINCT, UNIQUE NULLS NOT DISTINCT (a, b)",
@@ -253,6 +316,19 @@ mod tests {
             ("SELECT \"text\" AS \"Text\"", "SELECT \"text\" AS \"Text\""),
         ] {
             assert_eq!(rewritten(sql), wanted, "{sql}");
+        }
+    }
+
+    #[test]
+    fn analyze_is_an_option_of_explain() {
+        for (sql, wanted) in [
+            ("EXPLAIN (ANALYZE, FORMAT JSON) SELECT 1", true),
+            ("explain (format json, analyze on) SELECT 1", true),
+            ("EXPLAIN (ANALYZE false, FORMAT JSON) SELECT 1", false),
+            ("EXPLAIN (FORMAT JSON) SELECT 'analyze'", false),
+            ("EXPLAIN SELECT (analyze) FROM t", false),
+        ] {
+            assert_eq!(explain_analyzes(sql), wanted, "{sql}");
         }
     }
 }

@@ -35,7 +35,7 @@ use super::nested_text::{hexadecimal, is_nested, nested_texts};
 use super::text_input::{is_bytes, read_texts};
 use crate::timezone::is_utc;
 use atoll_functions::temporal::{self, StatementClock, is_read, is_temporal, temporal_texts};
-use atoll_functions::{StatementStart, sql_name, without_exponent};
+use atoll_functions::{sql_name, without_exponent};
 use atoll_sql_common::error::SqlState;
 
 /// CAST, or TRY_CAST, to a type that may not hold every value.
@@ -156,8 +156,7 @@ impl ScalarUDFImpl for CheckedCast {
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let options = &arguments.config_options;
-        let time_zone = options.execution.time_zone.as_deref();
-        let clock = StatementClock { time_zone, begun: StatementStart::transaction_of(options) };
+        let clock = StatementClock::from_options(options);
         Ok(match &arguments.args[..] {
             [ColumnarValue::Array(values)] => ColumnarValue::Array(self.cast(values, clock)?),
             [ColumnarValue::Scalar(value)] => {
@@ -248,8 +247,8 @@ pub fn convert(values: &ArrayRef, to: &DataType, is_try: bool) -> Result<ArrayRe
     convert_in(values, to, is_try, StatementClock::default())
 }
 
-/// Casts values to another type; texts such as `today` use the clock.
-fn convert_in(
+/// Casts values to another type; texts such as `today` and those of dates and intervals use the clock.
+pub fn convert_in(
     values: &ArrayRef,
     to: &DataType,
     is_try: bool,
@@ -259,9 +258,9 @@ fn convert_in(
     let from = values.data_type();
     if to.is_string() {
         if is_nested(from) {
-            return Ok(cast_with_options(&nested_texts(values)?, to, &options)?);
+            return Ok(cast_with_options(&nested_texts(values, clock.style)?, to, &options)?);
         }
-        if let Some(texts) = temporal_texts(values)? {
+        if let Some(texts) = temporal_texts(values, clock.style)? {
             return Ok(cast_with_options(&texts, to, &options)?);
         }
         if is_bytes(from) {
@@ -278,7 +277,7 @@ fn convert_in(
         return Ok(Arc::new(ListArray::try_new(Arc::clone(wanted), offsets, items, nulls)?));
     }
     if is_text(from) && (to.is_binary() || is_nested(to)) {
-        return read_texts(values, to, is_try);
+        return read_texts(values, to, is_try, clock);
     }
     if is_text(from) && to.is_floating() {
         return read_floats(values, to, &options);

@@ -41,7 +41,7 @@ mod rule;
 mod tests;
 mod text_input;
 
-pub use cast::{assigned, assigned_value, convert};
+pub use cast::{assigned, assigned_value, convert, convert_in};
 pub(crate) use float_text::float_of_literal;
 pub(crate) use guard::{Failure, failure};
 pub(crate) use intervals::windows;

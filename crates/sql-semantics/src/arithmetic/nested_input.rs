@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use atoll_functions::temporal::StatementClock;
 use atoll_functions::{ArrayItem, bytes_of_text, nested_array_items, sql_name};
 use datafusion::arrow::array::{
     Array, ArrayRef, BinaryArray, ListArray, MapArray, StringArray, StructArray, new_null_array,
@@ -12,7 +13,7 @@ use datafusion::arrow::compute::{cast, concat};
 use datafusion::arrow::datatypes::{DataType, FieldRef, Fields};
 use datafusion::common::{DataFusionError, Result, exec_err};
 
-use super::cast::convert;
+use super::cast::convert_in;
 use super::nested_text::{is_array, is_nested};
 use atoll_sql_common::error::SqlState;
 
@@ -20,11 +21,16 @@ use atoll_sql_common::error::SqlState;
 ///
 /// # Errors
 /// For the first invalid text; with `is_try` it becomes NULL instead.
-pub(crate) fn nested_values(texts: &StringArray, to: &DataType, is_try: bool) -> Result<ArrayRef> {
-    match (all_values(texts, to), is_try) {
+pub(crate) fn nested_values(
+    texts: &StringArray,
+    to: &DataType,
+    is_try: bool,
+    clock: StatementClock<'_>,
+) -> Result<ArrayRef> {
+    match (all_values(texts, to, clock), is_try) {
         (Err(_), true) if texts.len() == 1 => Ok(new_null_array(to, 1)),
         (Err(_), true) => {
-            let one = |row| nested_values(&texts.slice(row, 1), to, true);
+            let one = |row| nested_values(&texts.slice(row, 1), to, true, clock);
             let rows = (0..texts.len()).map(one).collect::<Result<Vec<_>>>()?;
             let rows: Vec<&dyn Array> = rows.iter().map(AsRef::as_ref).collect();
             Ok(concat(&rows)?)
@@ -33,7 +39,7 @@ pub(crate) fn nested_values(texts: &StringArray, to: &DataType, is_try: bool) ->
     }
 }
 
-fn all_values(texts: &StringArray, to: &DataType) -> Result<ArrayRef> {
+fn all_values(texts: &StringArray, to: &DataType, clock: StatementClock<'_>) -> Result<ArrayRef> {
     let mut written = Vec::with_capacity(texts.len());
     for text in texts {
         written.push(match text {
@@ -46,7 +52,7 @@ fn all_values(texts: &StringArray, to: &DataType) -> Result<ArrayRef> {
             },
         });
     }
-    values(&written.iter().collect::<Vec<_>>(), to)
+    values(&written.iter().collect::<Vec<_>>(), to, clock)
 }
 
 /// The error of a text that is not a value of a type. Unlike in PostgreSQL, the number of dimensions is part of the type
@@ -249,13 +255,13 @@ impl Reader<'_> {
 }
 
 /// Builds an array of a type.
-fn values(written: &[&Written], to: &DataType) -> Result<ArrayRef> {
+fn values(written: &[&Written], to: &DataType, clock: StatementClock<'_>) -> Result<ArrayRef> {
     match to {
-        DataType::List(item) => Ok(Arc::new(lists(written, item)?)),
+        DataType::List(item) => Ok(Arc::new(lists(written, item, clock)?)),
         DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
-            Ok(cast(&lists(written, item)?, to)?)
+            Ok(cast(&lists(written, item, clock)?, to)?)
         }
-        DataType::Struct(fields) => Ok(Arc::new(structs(written, fields)?)),
+        DataType::Struct(fields) => Ok(Arc::new(structs(written, fields, clock)?)),
         DataType::Map(entries, is_sorted) => {
             let DataType::Struct(fields) = entries.data_type() else {
                 return exec_err!("a map of {}", entries.data_type());
@@ -264,22 +270,22 @@ fn values(written: &[&Written], to: &DataType) -> Result<ArrayRef> {
             let every_second = |first| parts.iter().skip(first).step_by(2).copied();
             let pairs = fields.iter().enumerate().map(|(first, field)| {
                 let column: Vec<&Written> = every_second(first).collect();
-                values(&column, field.data_type())
+                values(&column, field.data_type(), clock)
             });
             let pairs = pairs.collect::<Result<Vec<_>>>()?;
             let pairs = StructArray::try_new(fields.clone(), pairs, None)?;
             let entries = Arc::clone(entries);
             Ok(Arc::new(MapArray::try_new(entries, ends, pairs, nulls(written), *is_sorted)?))
         }
-        _ => singles(written, to),
+        _ => singles(written, to, clock),
     }
 }
 
-fn singles(written: &[&Written], to: &DataType) -> Result<ArrayRef> {
+fn singles(written: &[&Written], to: &DataType, clock: StatementClock<'_>) -> Result<ArrayRef> {
     let texts: StringArray = written.iter().map(|written| written.text()).collect();
     if !to.is_binary() {
         let texts: ArrayRef = Arc::new(texts);
-        return convert(&texts, to, false);
+        return convert_in(&texts, to, false, clock);
     }
     let bytes: Result<BinaryArray, String> =
         texts.iter().map(|text| text.map(bytes_of_text).transpose()).collect();
@@ -289,16 +295,20 @@ fn singles(written: &[&Written], to: &DataType) -> Result<ArrayRef> {
     }
 }
 
-fn lists(written: &[&Written], item: &FieldRef) -> Result<ListArray> {
+fn lists(written: &[&Written], item: &FieldRef, clock: StatementClock<'_>) -> Result<ListArray> {
     let (parts, ends) = parts(written, 1);
-    let items = values(&parts, item.data_type())?;
+    let items = values(&parts, item.data_type(), clock)?;
     Ok(ListArray::try_new(Arc::clone(item), ends, items, nulls(written))?)
 }
 
-fn structs(written: &[&Written], fields: &Fields) -> Result<StructArray> {
+fn structs(
+    written: &[&Written],
+    fields: &Fields,
+    clock: StatementClock<'_>,
+) -> Result<StructArray> {
     let columns = fields.iter().enumerate().map(|(at, field)| {
         let column: Vec<&Written> = written.iter().map(|written| written.part(at)).collect();
-        values(&column, field.data_type())
+        values(&column, field.data_type(), clock)
     });
     Ok(StructArray::try_new(fields.clone(), columns.collect::<Result<_>>()?, nulls(written))?)
 }
@@ -319,6 +329,8 @@ fn nulls(written: &[&Written]) -> Option<NullBuffer> {
 mod tests {
     use super::super::nested_text::nested_texts;
     use super::*;
+
+    use atoll_functions::temporal::TemporalStyle;
 
     use datafusion::arrow::array::AsArray;
     use datafusion::arrow::datatypes::Field;
@@ -354,9 +366,10 @@ mod tests {
             ("[{1=[2]}, NULL]", list(map(DataType::Int32, list(DataType::Int32)))),
         ] {
             let texts = StringArray::from(vec![Some(text), None]);
-            let values = nested_values(&texts, &of, false).expect("it is one");
+            let values =
+                nested_values(&texts, &of, false, StatementClock::default()).expect("it is one");
             assert!(values.is_null(1), "{text}");
-            let again = nested_texts(&values).expect("it can be written");
+            let again = nested_texts(&values, TemporalStyle::default()).expect("it can be written");
             assert_eq!(again.as_string::<i32>().value(0), text);
         }
     }
@@ -375,8 +388,9 @@ mod tests {
             ("{{1,2},{3}}", list(list(DataType::Int32)), "{{1,2},{3}}"),
         ] {
             let texts = StringArray::from(vec![text]);
-            let values = nested_values(&texts, &of, false).expect("it is one");
-            let again = nested_texts(&values).expect("it can be written");
+            let values =
+                nested_values(&texts, &of, false, StatementClock::default()).expect("it is one");
+            let again = nested_texts(&values, TemporalStyle::default()).expect("it can be written");
             assert_eq!(again.as_string::<i32>().value(0), written);
         }
     }
@@ -385,13 +399,16 @@ mod tests {
     fn invalid_texts_are_errors_or_null() {
         for text in ["[1", "1]", "NULL", "[1] x", "[1,]", "[,]", "['1]", "x", "", "[a]", "{1"] {
             let texts = StringArray::from(vec!["[7]", text]);
-            nested_values(&texts, &list(DataType::Int32), false).expect_err(text);
-            let values = nested_values(&texts, &list(DataType::Int32), true).expect("it is NULL");
+            nested_values(&texts, &list(DataType::Int32), false, StatementClock::default())
+                .expect_err(text);
+            let values =
+                nested_values(&texts, &list(DataType::Int32), true, StatementClock::default())
+                    .expect("it is NULL");
             assert!(values.is_valid(0) && values.is_null(1), "{text}");
         }
         for text in ["{'b': 1}", "{'a b' 1}", "{a b: }", "{a b: 1, l: [}", "{'a b'}"] {
             let texts = StringArray::from(vec![text]);
-            nested_values(&texts, &pair(), false).expect_err(text);
+            nested_values(&texts, &pair(), false, StatementClock::default()).expect_err(text);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use atoll_functions::push_array_item;
-use atoll_functions::temporal::temporal_texts;
+use atoll_functions::temporal::{TemporalStyle, temporal_texts};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringArray, StringBuilder};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::DataType;
@@ -25,11 +25,14 @@ pub(super) fn is_nested(data_type: &DataType) -> bool {
     )
 }
 
-/// Converts nested values to texts.
-pub(super) fn nested_texts(values: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+/// Converts nested values to texts, those of dates, times and intervals in a style.
+pub(super) fn nested_texts(
+    values: &ArrayRef,
+    style: TemporalStyle,
+) -> Result<ArrayRef, ArrowError> {
     Ok(Arc::new(match is_array(values.data_type()) {
-        true => arrays(values)?,
-        false => texts(values)?,
+        true => arrays(values, style)?,
+        false => texts(values, style)?,
     }))
 }
 
@@ -44,20 +47,20 @@ pub(super) fn is_array(of: &DataType) -> bool {
 }
 
 /// Writes arrays as PostgreSQL does.
-fn arrays(values: &ArrayRef) -> Result<StringArray, ArrowError> {
+fn arrays(values: &ArrayRef, style: TemporalStyle) -> Result<StringArray, ArrowError> {
     if let DataType::LargeList(of) | DataType::FixedSizeList(of, _) = values.data_type() {
         let list = DataType::List(Arc::clone(of));
-        return arrays(&cast_with_options(values, &list, &CastOptions::default())?);
+        return arrays(&cast_with_options(values, &list, &CastOptions::default())?, style);
     }
     let lists = values.as_list::<i32>();
     let (is_outer, ends) = (is_nested(&lists.value_type()), lists.value_offsets());
     let items = match lists.value_type() {
-        of if is_nested(&of) => arrays(lists.values())?,
+        of if is_nested(&of) => arrays(lists.values(), style)?,
         DataType::Boolean => {
             let letter = |flag: Option<bool>| flag.map(|flag| if flag { "t" } else { "f" });
             lists.values().as_boolean().iter().map(letter).collect()
         }
-        _ => texts(lists.values())?,
+        _ => texts(lists.values(), style)?,
     };
     Ok(written(values, |row, text| {
         text.push('{');
@@ -73,11 +76,11 @@ fn arrays(values: &ArrayRef) -> Result<StringArray, ArrowError> {
     }))
 }
 
-fn texts(values: &ArrayRef) -> Result<StringArray, ArrowError> {
+fn texts(values: &ArrayRef, style: TemporalStyle) -> Result<StringArray, ArrowError> {
     match values.data_type() {
         DataType::List(_) => {
             let lists = values.as_list::<i32>();
-            let (items, ends) = (parts(lists.values())?, lists.value_offsets());
+            let (items, ends) = (parts(lists.values(), style)?, lists.value_offsets());
             Ok(written(values, |row, text| {
                 text.push('[');
                 for (at, item) in (ends[row]..ends[row + 1]).enumerate() {
@@ -89,10 +92,10 @@ fn texts(values: &ArrayRef) -> Result<StringArray, ArrowError> {
         }
         DataType::LargeList(of) | DataType::FixedSizeList(of, _) => {
             let list = DataType::List(Arc::clone(of));
-            texts(&cast_with_options(values, &list, &CastOptions::default())?)
+            texts(&cast_with_options(values, &list, &CastOptions::default())?, style)
         }
         DataType::Struct(fields) => {
-            let columns = values.as_struct().columns().iter().map(parts);
+            let columns = values.as_struct().columns().iter().map(|column| parts(column, style));
             let columns = columns.collect::<Result<Vec<_>, _>>()?;
             let names: Vec<String> = fields.iter().map(|field| quoted(field.name())).collect();
             Ok(written(values, |row, text| {
@@ -108,7 +111,7 @@ fn texts(values: &ArrayRef) -> Result<StringArray, ArrowError> {
         }
         DataType::Map(..) => {
             let maps = values.as_map();
-            let (keys, items) = (parts(maps.keys())?, parts(maps.values())?);
+            let (keys, items) = (parts(maps.keys(), style)?, parts(maps.values(), style)?);
             let ends = maps.value_offsets();
             Ok(written(values, |row, text| {
                 text.push('{');
@@ -122,7 +125,7 @@ fn texts(values: &ArrayRef) -> Result<StringArray, ArrowError> {
             }))
         }
         _ => {
-            if let Some(texts) = temporal_texts(values)? {
+            if let Some(texts) = temporal_texts(values, style)? {
                 return Ok(texts);
             }
             if values.data_type().is_binary() {
@@ -166,7 +169,7 @@ fn written(values: &ArrayRef, write: impl Fn(usize, &mut String)) -> StringArray
 }
 
 /// Writes values as parts of others: with a word for NULL, and with quotes around ambiguous texts.
-fn parts(values: &ArrayRef) -> Result<StringArray, ArrowError> {
+fn parts(values: &ArrayRef, style: TemporalStyle) -> Result<StringArray, ArrowError> {
     let may_be_other = matches!(
         values.data_type(),
         DataType::Utf8
@@ -176,7 +179,7 @@ fn parts(values: &ArrayRef) -> Result<StringArray, ArrowError> {
             | DataType::Time32(_)
             | DataType::Time64(_)
     );
-    let texts = texts(values)?;
+    let texts = texts(values, style)?;
     let part = |text: Option<&str>| match text {
         None => Some("NULL".to_owned()),
         Some(text) if may_be_other && is_ambiguous(text) => Some(quoted(text)),

@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use atoll_functions::temporal::StatementClock;
 use atoll_functions::{bytes_of_text, sql_name};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryBuilder, StringArray};
 use datafusion::arrow::compute::cast;
@@ -84,11 +85,16 @@ pub(super) fn is_bytes(data_type: &DataType) -> bool {
 }
 
 /// Parses texts as bytes or nested values; with `is_try`, invalid texts become NULL.
-pub(super) fn read_texts(texts: &ArrayRef, to: &DataType, is_try: bool) -> Result<ArrayRef> {
+pub(super) fn read_texts(
+    texts: &ArrayRef,
+    to: &DataType,
+    is_try: bool,
+    clock: StatementClock<'_>,
+) -> Result<ArrayRef> {
     let texts = cast(texts, &DataType::Utf8)?;
     match to.is_binary() {
         true => bytes(texts.as_string(), to, is_try),
-        false => nested_values(texts.as_string(), to, is_try),
+        false => nested_values(texts.as_string(), to, is_try, clock),
     }
 }
 

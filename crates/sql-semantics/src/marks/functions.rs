@@ -137,8 +137,8 @@ impl ScalarUDFImpl for CheckedItems {
             return exec_err!("{CHECKED_ITEMS} does not know type {}", text(name)?);
         };
         let to = DataType::new_list(DataType::Utf8View, true);
-        let time_zone = arguments.config_options.execution.time_zone.as_deref();
-        let clock = StatementClock { time_zone, begun: None };
+        let clock = StatementClock::from_options(&arguments.config_options);
+        let clock = StatementClock { begun: None, ..clock };
         match texts {
             ColumnarValue::Scalar(texts) => {
                 let list = checked(&cast(&texts.to_array()?, &to)?, form, clock)?;

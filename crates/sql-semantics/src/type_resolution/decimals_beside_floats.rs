@@ -63,7 +63,7 @@ pub(super) fn as_floats(of: &DataType) -> Option<DataType> {
 }
 
 /// Returns the type of a list's innermost items, or the type itself if it is not a list.
-fn item_type(of: &DataType) -> &DataType {
+pub(super) fn item_type(of: &DataType) -> &DataType {
     match of {
         DataType::List(item) => item_type(item.data_type()),
         of => of,

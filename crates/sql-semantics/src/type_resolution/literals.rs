@@ -17,12 +17,13 @@
 
 use std::sync::Arc;
 
-use super::decimals_beside_floats::make_floats;
+use super::decimals_beside_floats::{item_type, make_floats};
 use super::narrow_numbers::{narrow_operands, takes_narrow};
 use super::sibling_marks::{ALIKE, BESIDE};
 use super::sibling_types::{is_unknown, typed_beside, with_sibling_types};
 use crate::arithmetic::convert;
-use atoll_functions::{WrittenNumber, array_items};
+use atoll_functions::temporal::is_read;
+use atoll_functions::{ArrayItem, WrittenNumber, array_items, nested_array_items};
 use atoll_sql_parse::dialect::is_quantified;
 use datafusion::arrow::datatypes::{
     DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Field, IntervalUnit,
@@ -212,6 +213,13 @@ fn wanted(op: &BinaryOperator, other: &DataType) -> Option<DataType> {
 pub(super) fn list_of(text: &str, of: &DataType) -> Option<Expr> {
     let DataType::List(item) = of else { return None };
     let item = item.data_type();
+    // Their meaning depends on the session.
+    if is_read(item_type(item)) {
+        return are_items_of(&nested_array_items(text)?, item).then(|| {
+            let text = Expr::Literal(ScalarValue::from(text), None);
+            Expr::Cast(Cast::new(Box::new(text), of.clone()))
+        });
+    }
     if item.is_nested() {
         let list = convert(&ScalarValue::from(text).to_array().ok()?, of, false).ok()?;
         return Some(Expr::Literal(ScalarValue::try_from_array(&list, 0).ok()?, None));
@@ -220,6 +228,15 @@ pub(super) fn list_of(text: &str, of: &DataType) -> Option<Expr> {
     let values = values.collect::<Result<Vec<_>>>().ok()?;
     let list = ScalarValue::List(ScalarValue::new_list_nullable(&values, item));
     Some(Expr::Literal(list, None))
+}
+
+/// Whether the items of an array have as many dimensions as their type.
+fn are_items_of(items: &[ArrayItem], of: &DataType) -> bool {
+    items.iter().all(|item| match (item, of) {
+        (ArrayItem::Items(items), DataType::List(of)) => are_items_of(items, of.data_type()),
+        (ArrayItem::Items(_), _) | (ArrayItem::Text(_), DataType::List(_)) => false,
+        _ => true,
+    })
 }
 
 /// Converts a text to a decimal with the same digits.

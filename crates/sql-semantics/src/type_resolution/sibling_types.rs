@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use atoll_functions::marked_field;
+use atoll_functions::temporal::{DateOrder, StatementClock, TemporalStyle};
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::{Between, BinaryExpr, Cast, InList, Placeholder};
@@ -22,7 +23,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, Proje
 use super::decimals_beside_floats::{as_floats, make_float, make_floats, union_of_floats};
 use super::literals::{decimal_of, list_of, text_of};
 use super::narrow_numbers::narrow_alike;
-use crate::arithmetic::convert;
+use crate::arithmetic::{convert, convert_in};
 use atoll_sql_common::pg_type::PgType;
 use atoll_sql_common::user_type::enum_within;
 
@@ -329,6 +330,17 @@ fn literal(text: &str, of: &DataType) -> Result<Option<Expr>> {
         let text = ScalarValue::from(text).to_array()?;
         ScalarValue::try_from_array(&convert(&text, of, false)?, 0)
     };
+    // The order of a date's numbers is the session's, which is not known here.
+    let check = |of: &DataType| {
+        let text = ScalarValue::from(text).to_array()?;
+        let read = |order| {
+            let style = TemporalStyle { order, ..TemporalStyle::default() };
+            let clock = StatementClock { style, ..StatementClock::default() };
+            convert_in(&text, of, false, clock).map(drop)
+        };
+        let others = || read(DateOrder::Dmy).or_else(|_| read(DateOrder::Ymd));
+        read(DateOrder::Mdy).or_else(|error| others().map_err(|_| error))
+    };
     let cast = || {
         let text = Expr::Literal(ScalarValue::from(text), None);
         Expr::Cast(Cast::new(Box::new(text), of.clone()))
@@ -345,9 +357,9 @@ fn literal(text: &str, of: &DataType) -> Result<Option<Expr>> {
             Some(list) => list,
             None => Expr::Literal(value(of)?, None),
         },
-        // The meaning of a text depends on the session's time zone and the current day.
+        // The meaning of a text depends on the session's time zone and styles, and on the current day.
         Date32 | Timestamp(..) | Time64(_) | Interval(_) => {
-            value(of)?;
+            check(of)?;
             cast()
         }
         _ => return Ok(None),

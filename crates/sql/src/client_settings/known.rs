@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use atoll_functions::TextEncoding;
+use atoll_functions::temporal::{IntervalFormat, TemporalStyle};
 use datafusion::common::{DataFusionError, Result};
 
 use super::POSTGRESQL_VERSION;
@@ -27,10 +28,8 @@ pub(crate) enum Kind {
     Memory(u64),
     /// To a time zone.
     TimeZone,
-    /// To a date style, of which there is one.
+    /// To a format of dates, an order of their numbers, or both; what is not named stays.
     DateStyle,
-    /// To a style of intervals, likewise.
-    IntervalStyle,
     /// To an encoding, by any of its names.
     Encoding,
     /// To one of these, the only supported values.
@@ -53,8 +52,12 @@ const fn reported(name: &'static str, first: &'static str, kind: Kind) -> Parame
     Parameter { name, first, kind, is_reported: true }
 }
 
+pub(crate) const DATE_STYLE: &str = "DateStyle";
+pub(crate) const DEFAULT_DEFERRABLE: &str = "default_transaction_deferrable";
 pub(crate) const DEFAULT_ISOLATION: &str = "default_transaction_isolation";
 pub(crate) const DEFAULT_READ_ONLY: &str = "default_transaction_read_only";
+pub(crate) const DEFERRABLE: &str = "transaction_deferrable";
+pub(crate) const INTERVAL_STYLE: &str = "IntervalStyle";
 pub(crate) const ISOLATION: &str = "transaction_isolation";
 pub(crate) const MESSAGES: &str = "client_min_messages";
 pub(crate) const READ_ONLY: &str = "transaction_read_only";
@@ -88,10 +91,10 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     silent("check_function_bodies", "on", Kind::Flag),
     reported("client_encoding", "UTF8", Kind::Encoding),
     silent(MESSAGES, "notice", SEVERITIES),
-    reported("DateStyle", "ISO, MDY", Kind::DateStyle),
+    reported(DATE_STYLE, "ISO, MDY", Kind::DateStyle),
     silent("default_table_access_method", "heap", Kind::One(&["heap"])),
     silent("default_tablespace", "", Kind::One(&["", "pg_default"])),
-    silent("default_transaction_deferrable", "off", Kind::Flag),
+    silent(DEFAULT_DEFERRABLE, "off", Kind::Flag),
     silent(DEFAULT_ISOLATION, READ_COMMITTED, LEVELS),
     reported(DEFAULT_READ_ONLY, "off", Kind::Flag),
     silent("escape_string_warning", "on", Kind::Flag),
@@ -100,7 +103,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     silent("idle_session_timeout", "0", Kind::One(&["0"])),
     reported("in_hot_standby", "off", Kind::Fixed),
     reported("integer_datetimes", "on", Kind::Fixed),
-    reported("IntervalStyle", "postgres", Kind::IntervalStyle),
+    reported(INTERVAL_STYLE, "postgres", Kind::One(IntervalFormat::NAMES)),
     silent(IS_SUPERUSER, "on", Kind::Fixed),
     silent("jit", "off", Kind::Text),
     silent("lc_collate", "C.UTF-8", Kind::Fixed),
@@ -129,6 +132,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     silent("synchronous_commit", "on", COMMITS),
     silent("temp_tablespaces", "", Kind::One(&[""])),
     reported(TIME_ZONE, timezone::DEFAULT, Kind::TimeZone),
+    silent(DEFERRABLE, "off", Kind::Transaction),
     silent(ISOLATION, READ_COMMITTED, Kind::Transaction),
     silent(READ_ONLY, "off", Kind::Transaction),
     silent("transaction_timeout", "0", Kind::One(&["0"])),
@@ -166,11 +170,11 @@ pub(crate) fn setting_named(name: &str) -> Option<Cow<'static, str>> {
 }
 
 impl Parameter {
-    /// The canonical form of a value.
+    /// The canonical form of a value; `current` is the present one.
     ///
     /// # Errors
     /// If the value is invalid for the setting.
-    pub(crate) fn value(&self, value: &str) -> Result<String> {
+    pub(crate) fn value(&self, value: &str, current: &str) -> Result<String> {
         let Self { name, kind, .. } = self;
         match kind {
             Kind::Text => Ok(value.to_owned()),
@@ -193,18 +197,13 @@ impl Parameter {
                 self.quantity(value, MEMORY, *least, "a size of at least 64kB such as 64MB")
             }
             Kind::TimeZone => timezone::checked(value),
-            Kind::DateStyle => match date_style(value) {
-                Some(style) => Ok(style.to_owned()),
-                None if is_date_style(value) => Err(self.unsupported(value, "ISO, MDY")),
-                None => Err(self.invalid(value, "ISO, MDY, the only supported style")),
-            },
-            Kind::IntervalStyle => match value.trim().to_lowercase().as_str() {
-                "postgres" => Ok("postgres".to_owned()),
-                "postgres_verbose" | "sql_standard" | "iso_8601" => {
-                    Err(self.unsupported(value, "postgres"))
-                }
-                _ => Err(self.invalid(value, "postgres, the only supported style")),
-            },
+            Kind::DateStyle => {
+                let current = TemporalStyle::from_settings(current, "");
+                let style = current.with_date_style(value);
+                style.map(|style| style.date_style().to_owned()).ok_or_else(|| {
+                    self.invalid(value, "ISO, SQL, Postgres or German, and MDY, DMY or YMD")
+                })
+            }
             Kind::Encoding => match TextEncoding::named(value) {
                 Some(encoding) => Ok(encoding.name().to_owned()),
                 None => Err(self.invalid(value, "the name of an encoding, such as UTF8 or LATIN1")),
@@ -237,7 +236,7 @@ impl Parameter {
         match self.kind {
             Kind::Flag => "bool",
             Kind::Time | Kind::Memory(_) => "integer",
-            Kind::One(_) | Kind::IntervalStyle => "enum",
+            Kind::One(_) => "enum",
             _ => "string",
         }
     }
@@ -245,13 +244,6 @@ impl Parameter {
     fn quantity(&self, value: &str, units: &Units, least: u64, expected: &str) -> Result<String> {
         let number = quantity(value, units).filter(|number| *number >= least);
         number.map(|number| shown(number, units)).ok_or_else(|| self.invalid(value, expected))
-    }
-
-    /// A value that only PostgreSQL supports.
-    fn unsupported(&self, value: &str, expected: &str) -> DataFusionError {
-        let name = self.name;
-        let message = format!("{name} '{value}' is not supported; expected {expected}");
-        SqlState::FEATURE_NOT_SUPPORTED.error(message)
     }
 
     fn invalid(&self, value: &str, expected: &str) -> DataFusionError {
@@ -276,31 +268,12 @@ fn plain(value: &'static str) -> &'static str {
     }
 }
 
-fn flag(value: &str) -> Option<&'static str> {
+pub(crate) fn flag(value: &str) -> Option<&'static str> {
     match value.trim().to_ascii_lowercase().as_str() {
         "on" | "true" | "yes" | "1" | "t" | "y" => Some("on"),
         "off" | "false" | "no" | "0" | "f" | "n" => Some("off"),
         _ => None,
     }
-}
-
-/// Dates are written in ISO format, and `1/2/2024` is read with the month first.
-fn date_style(value: &str) -> Option<&'static str> {
-    let is_known = |word: &str| {
-        ["iso", "mdy", "us", "noneuro", "noneuropean"]
-            .contains(&word.trim().to_lowercase().as_str())
-    };
-    value.split(',').all(is_known).then_some("ISO, MDY")
-}
-
-/// Whether PostgreSQL has the style.
-fn is_date_style(value: &str) -> bool {
-    let is_known = |word: &str| {
-        let word = word.trim().to_lowercase();
-        let others = ["sql", "postgres", "german", "dmy", "ymd", "euro", "european"];
-        others.contains(&word.as_str()) || date_style(&word).is_some()
-    };
-    value.split(',').all(is_known)
 }
 
 /// The milliseconds of a time setting.
@@ -314,15 +287,19 @@ mod tests {
 
     #[test]
     fn values_are_stored_in_the_form_that_clients_see() {
-        let kept = |name: &str, value: &str| known(name).and_then(|it| it.value(value).ok());
+        let kept =
+            |name: &str, value: &str| known(name).and_then(|it| it.value(value, it.first).ok());
         for (name, value, wanted) in [
             ("client_encoding", "utf-8", Some("UTF8")),
             ("client_encoding", "iso-8859-15", Some("LATIN9")),
             ("client_encoding", "klingon", None),
             ("datestyle", "iso", Some("ISO, MDY")),
             ("datestyle", "ISO, MDY", Some("ISO, MDY")),
-            ("datestyle", "ISO, DMY", None),
-            ("datestyle", "German", None),
+            ("datestyle", "dmy", Some("ISO, DMY")),
+            ("datestyle", "German", Some("German, DMY")),
+            ("datestyle", "ISO, SQL", None),
+            ("intervalstyle", "ISO_8601", Some("iso_8601")),
+            ("intervalstyle", "short", None),
             ("default_transaction_read_only", "TRUE", Some("on")),
             ("default_transaction_isolation", "Repeatable Read", Some("repeatable read")),
             ("default_transaction_isolation", "SERIALIZABLE", Some("serializable")),

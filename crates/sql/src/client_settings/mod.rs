@@ -12,6 +12,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use atoll_functions::temporal::TemporalStyle;
 use atoll_store::database::{Isolation, LockPatience, TransactionOptions};
 use datafusion::common::Result;
 use datafusion::execution::SessionState;
@@ -22,12 +23,13 @@ use atoll_sql_common::names::first_schema;
 use atoll_sql_exec::watch::StatementWatch;
 use atoll_sql_semantics::timezone;
 use known::{
-    DEFAULT_ISOLATION, DEFAULT_READ_ONLY, IS_SUPERUSER, Kind, MAX_CONNECTIONS, milliseconds,
+    DATE_STYLE, DEFAULT_ISOLATION, DEFAULT_READ_ONLY, INTERVAL_STYLE, IS_SUPERUSER, Kind,
+    MAX_CONNECTIONS, milliseconds,
 };
 pub(crate) use known::{
-    ISOLATION, MESSAGES, PARAMETERS, Parameter, READ_COMMITTED, READ_ONLY, READ_UNCOMMITTED,
-    REPEATABLE_READ, SEARCH_PATH, SERIALIZABLE, SESSION_AUTHORIZATION, TIME_ZONE, known,
-    setting_named,
+    DEFAULT_DEFERRABLE, DEFERRABLE, ISOLATION, MESSAGES, PARAMETERS, Parameter, READ_COMMITTED,
+    READ_ONLY, READ_UNCOMMITTED, REPEATABLE_READ, SEARCH_PATH, SERIALIZABLE, SESSION_AUTHORIZATION,
+    TIME_ZONE, flag, known, setting_named,
 };
 
 /// The PostgreSQL version that clients are shown.
@@ -87,6 +89,7 @@ struct TransactionSettings {
     options: TransactionOptions,
     /// Whether READ UNCOMMITTED was specified, which is shown and is READ COMMITTED.
     is_uncommitted: bool,
+    is_deferrable: bool,
     before: ParameterValues,
     savepoints: Vec<(String, ParameterValues)>,
 }
@@ -175,6 +178,11 @@ impl ClientSettings {
                 return state.own.contains(name.as_str()).then(|| state.value(&name).to_owned());
             }
         };
+        if name == DEFERRABLE {
+            let is_on = state.transaction.as_ref().map(|open| open.is_deferrable);
+            let is_on = is_on.unwrap_or_else(|| state.value(DEFAULT_DEFERRABLE) == "on");
+            return Some(if is_on { "on" } else { "off" }.to_owned());
+        }
         if name != ISOLATION && name != READ_ONLY {
             return Some(state.value(name).to_owned());
         }
@@ -249,12 +257,12 @@ impl ClientSettings {
                 .error(format!("unrecognized configuration parameter \"{name}\"")));
         };
         let parameter = known(&name);
+        let mut state = self.0.state.lock();
         let value = value.map(|value| match parameter {
-            Some(parameter) => parameter.value(value),
+            Some(parameter) => parameter.value(value, state.value(&name)),
             None => Ok(value.to_owned()),
         });
         let value = value.transpose()?;
-        let mut state = self.0.state.lock();
         if parameter.is_none() {
             state.own.insert(name.clone());
         }
@@ -303,11 +311,11 @@ impl ClientSettings {
     /// Sets the value that RESET restores, as the client requests when it begins the session.
     pub(crate) fn set_first(&self, name: &str, value: &str) -> Result<bool> {
         let Some(name) = setting_named(name) else { return Ok(false) };
+        let mut state = self.0.state.lock();
         let value = match known(&name) {
-            Some(parameter) => parameter.value(value)?,
+            Some(parameter) => parameter.value(value, state.value(&name))?,
             None => value.to_owned(),
         };
-        let mut state = self.0.state.lock();
         if known(&name).is_none() {
             state.own.insert(name.clone());
         }
@@ -336,7 +344,7 @@ impl ClientSettings {
         let names = self.0.state.lock().replace(ParameterValues::default());
         self.apply(&names);
         // This also resets the engine's settings under its own names.
-        self.apply(&[Cow::Borrowed(SEARCH_PATH), Cow::Borrowed(TIME_ZONE)]);
+        self.apply(&[SEARCH_PATH, TIME_ZONE, DATE_STYLE].map(Cow::Borrowed));
     }
 
     /// Begins a transaction. Of several at a time, the first one counts. Without `is_uncommitted`, the default level is
@@ -350,9 +358,11 @@ impl ClientSettings {
         let (before, savepoints) = (state.values.clone(), Vec::new());
         let is_uncommitted =
             is_uncommitted.unwrap_or_else(|| state.value(DEFAULT_ISOLATION) == READ_UNCOMMITTED);
+        let is_deferrable = state.value(DEFAULT_DEFERRABLE) == "on";
         state.transaction.get_or_insert(TransactionSettings {
             options,
             is_uncommitted,
+            is_deferrable,
             before,
             savepoints,
         });
@@ -363,6 +373,13 @@ impl ClientSettings {
         if let Some(open) = &mut self.0.state.lock().transaction {
             open.options = options;
             open.is_uncommitted = is_uncommitted;
+        }
+    }
+
+    /// Makes the open transaction DEFERRABLE, which shows and has no effect, or not.
+    pub(crate) fn set_deferrable(&self, is_deferrable: bool) {
+        if let Some(open) = &mut self.0.state.lock().transaction {
+            open.is_deferrable = is_deferrable;
         }
     }
 
@@ -410,6 +427,12 @@ impl ClientSettings {
         self.apply(&names);
     }
 
+    /// How dates, times and intervals are written and read.
+    fn style(&self) -> TemporalStyle {
+        let state = self.0.state.lock();
+        TemporalStyle::from_settings(state.value(DATE_STYLE), state.value(INTERVAL_STYLE))
+    }
+
     pub(crate) fn take_changed(&self) -> Vec<Name> {
         std::mem::take(&mut self.0.state.lock().changed)
     }
@@ -423,6 +446,7 @@ impl ClientSettings {
             match &**name {
                 SEARCH_PATH => set_search_path(&mut state.write(), &value),
                 TIME_ZONE => timezone::set(&mut state.write(), &value),
+                DATE_STYLE | INTERVAL_STYLE => set_style(&mut state.write(), self.style()),
                 _ => continue,
             }
             (engine.on_change)();
@@ -433,6 +457,10 @@ impl ClientSettings {
 /// The engine keeps the first schema of the path; statements find the others by the setting.
 fn set_search_path(state: &mut SessionState, path: &str) {
     state.config_mut().options_mut().catalog.default_schema = first_schema(path);
+}
+
+fn set_style(state: &mut SessionState, style: TemporalStyle) {
+    state.config_mut().options_mut().extensions.insert(style);
 }
 
 #[cfg(test)]

@@ -36,6 +36,7 @@ pub use cache::point::PreparedStatement;
 use ddl::temporary::TemporaryTables;
 pub use kept_rows::KeptRows;
 pub use plan::column_origin::{ColumnOrigin, ColumnOrigins};
+pub use plan::declared_operands::DeclaredType;
 pub use plan::planning_times::PlanningTimes;
 pub use statement::execute::PlannedQuery;
 pub use statement::query_result::QueryResult;

@@ -18,9 +18,11 @@ use datafusion::sql::sqlparser::ast::{
 use parking_lot::Mutex;
 
 use crate::catalog::KeptNames;
+use crate::client_settings::DEFAULT_DEFERRABLE;
 use crate::database::Database;
 use crate::notifications::AnnouncementMark;
 use crate::session::Session;
+use crate::session::settings::parameters::said_deferrable;
 use crate::session::statement::query_result::QueryResult;
 use crate::shared_transaction::SharedTransaction;
 use atoll_sql_common::error::{SqlState, transaction_error};
@@ -200,6 +202,7 @@ impl Session {
                 if statements.is_empty() =>
             {
                 self.begin(modes)?;
+                self.keep_deferrable(sql);
                 "BEGIN"
             }
             Ast::Commit { chain: false, .. } => self.end(true).await?,
@@ -250,6 +253,7 @@ impl Session {
             }
             Ast::Set(Set::SetTransaction { modes, snapshot: None, session: false }) => {
                 self.set_transaction(modes)?;
+                self.keep_deferrable(sql);
                 "SET"
             }
             Ast::Set(Set::SetTransaction { modes, snapshot: None, session: true }) => {
@@ -257,6 +261,10 @@ impl Session {
                 let defaults =
                     SaidModes::from_options(self.parameters.default_options()).with(modes);
                 self.parameters.set_default_options(defaults.options(), defaults.is_uncommitted)?;
+                if let Some(is_deferrable) = said_deferrable(sql) {
+                    let value = if is_deferrable { "on" } else { "off" };
+                    self.parameters.set(DEFAULT_DEFERRABLE, Some(value), false)?;
+                }
                 "SET"
             }
             _ => return Ok(None),

@@ -14,7 +14,7 @@ use datafusion::common::cast::as_boolean_array;
 use datafusion::physical_expr::PhysicalExpr;
 
 use super::{PlacedTable, PlannedActions, text_of_row};
-use atoll_functions::temporal::StatementClock;
+use atoll_functions::temporal::{StatementClock, TemporalStyle};
 use atoll_sql_common::error::{SqlState, ViolatedConstraint, stated_err};
 use atoll_sql_common::pg_type::Checked;
 use atoll_sql_common::user_type::EnumType;
@@ -29,6 +29,8 @@ pub(crate) struct WriteRules {
     pub(crate) forms: Vec<(usize, Checked)>,
     /// The session's time zone, which texts of ranges of times may leave out.
     pub(crate) time_zone: Option<Arc<str>>,
+    /// The session's styles, by which these texts are read.
+    pub(crate) style: TemporalStyle,
     /// Numbers of columns of arrays of ENUMs, whose items have to be labels.
     pub(crate) labels: Vec<(usize, Arc<EnumType>)>,
     /// Numbers of columns of OIDs, which have 32 bits.
@@ -120,7 +122,8 @@ impl WriteRules {
 
     /// The rows with the texts of some columns in canonical form.
     fn with_canonical_texts(&self, rows: RecordBatch) -> Result<RecordBatch> {
-        let clock = StatementClock { time_zone: self.time_zone.as_deref(), begun: None };
+        let clock =
+            StatementClock { time_zone: self.time_zone.as_deref(), begun: None, style: self.style };
         let mut columns = rows.columns().to_vec();
         for (column, form) in &self.forms {
             if let Some(canonical) = canonical_texts(&columns[*column], *form, clock)? {

@@ -12,7 +12,7 @@ use super::super::marks::is_json_field;
 use super::jsonb::canonical_jsonb;
 use super::value::{quote, write_double};
 use crate::failure::FunctionFailure;
-use crate::temporal::temporal_texts;
+use crate::temporal::{TemporalStyle, temporal_texts};
 
 /// Whether the output becomes JSONB, whose numbers keep their printed scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -245,7 +245,7 @@ fn write_json(text: &str, form: JsonForm, out: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// Writes dates, times, intervals and bytes as PostgreSQL does in JSON.
+/// Writes dates, times, intervals and bytes as PostgreSQL does in JSON, whatever the session's styles.
 fn printed(array: &ArrayRef) -> Result<ArrayRef> {
     let data_type = array.data_type();
     if data_type.is_binary() {
@@ -253,7 +253,9 @@ fn printed(array: &ArrayRef) -> Result<ArrayRef> {
         let texts = bytes.as_binary::<i32>().iter().map(|bytes| bytes.map(hexadecimal));
         return Ok(Arc::new(texts.collect::<StringArray>()));
     }
-    let Some(texts) = temporal_texts(array)? else { return Ok(cast(array, &DataType::Utf8)?) };
+    let Some(texts) = temporal_texts(array, TemporalStyle::default())? else {
+        return Ok(cast(array, &DataType::Utf8)?);
+    };
     if !matches!(data_type, DataType::Timestamp(..)) {
         return Ok(Arc::new(texts));
     }

@@ -43,7 +43,7 @@ pub(in crate::scalar) fn given_form(name: &str, first: Option<&Field>) -> Option
 }
 
 pub(super) fn clock(call: &Call) -> StatementClock<'_> {
-    StatementClock { time_zone: call.config.execution.time_zone.as_deref(), begun: None }
+    StatementClock { begun: None, ..StatementClock::from_options(&call.config) }
 }
 
 /// The type of an argument.

@@ -11,7 +11,7 @@ use datafusion::common::Result;
 use crate::scalar::call::Call;
 use crate::scalar::entry::{Arguments, Entry, Takes, text};
 use crate::scalar::text::spec::{Spec, Value};
-use crate::temporal::temporal_texts;
+use crate::temporal::{TemporalStyle, temporal_texts};
 
 /// A part of a format.
 enum Piece<'a> {
@@ -29,14 +29,14 @@ enum Values {
 }
 
 impl Values {
-    fn try_from_array(array: &ArrayRef) -> Result<Self> {
+    fn try_from_array(array: &ArrayRef, style: TemporalStyle) -> Result<Self> {
         Ok(match array.data_type() {
             DataType::Boolean => Self::Flag(array.clone()),
             integer if integer.is_integer() => {
                 Self::Whole(cast(array, &DataType::Decimal128(38, 0))?)
             }
             number if number.is_numeric() => Self::Float(cast(array, &DataType::Float64)?),
-            _ => Self::Text(match temporal_texts(array)? {
+            _ => Self::Text(match temporal_texts(array, style)? {
                 Some(texts) => Arc::new(texts),
                 None => cast(array, &DataType::Utf8)?,
             }),
@@ -112,7 +112,9 @@ fn braces(format: &str) -> Result<Vec<Piece<'_>>, String> {
 
 fn run(call: &Call, parse: fn(&str) -> Result<Vec<Piece<'_>>, String>) -> Result<ArrayRef> {
     let formats = call.text(0);
-    let values: Result<Vec<Values>> = call.arrays[1..].iter().map(Values::try_from_array).collect();
+    let style = TemporalStyle::from_options(&call.config);
+    let values = call.arrays[1..].iter().map(|array| Values::try_from_array(array, style));
+    let values: Result<Vec<Values>> = values.collect();
     let values = values?;
     let pieces_of = |format| parse(format).or_else(|why| call.fails(why));
     let first = (0..call.rows).find(|&row| !call.is_null(row));

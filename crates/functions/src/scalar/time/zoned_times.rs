@@ -42,7 +42,7 @@ fn is_canonical(text: &str) -> bool {
 
 /// The session's zone.
 fn clock(call: &Call) -> StatementClock<'_> {
-    StatementClock { time_zone: call.config.execution.time_zone.as_deref(), begun: None }
+    StatementClock { begun: None, ..StatementClock::from_options(&call.config) }
 }
 
 fn zoned(call: &Call, at: usize, row: usize) -> Result<ZonedTime> {

@@ -14,7 +14,7 @@ use atoll_sql::arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
 use atoll_sql::arrow::compute::cast;
 use atoll_sql::arrow::datatypes::{DataType, Field, Schema};
 use atoll_sql::datafusion::common::ScalarValue;
-use atoll_sql::{Session, SqlError, sql_type};
+use atoll_sql::{DeclaredType, Session, SqlError, sql_type};
 
 use crate::connection::timed_out;
 use crate::error_fields::error_fields;
@@ -120,7 +120,7 @@ pub(in crate::flight) async fn rows<const COLUMNS: usize>(
 ) -> Result<Vec<[String; COLUMNS]>, ErrorFields> {
     let wrong = |error: SqlError| error_fields(&error, sql, 0);
     let read = async {
-        let types = vec![Some(DataType::Utf8); values.len()];
+        let types = vec![DeclaredType::from(Some(DataType::Utf8)); values.len()];
         let statement = engine.prepare_as(sql, &types).await.map_err(wrong)?;
         let values: Vec<_> = values.iter().cloned().map(ScalarValue::Utf8).collect();
         let result = statement.execute(&values).await.map_err(wrong)?;

@@ -22,6 +22,7 @@ use datafusion::sql::sqlparser::ast::{
     OrderByKind, Query, Select, SelectItem, SetExpr, Subscript, TableFactor, Value,
 };
 
+use super::object_names;
 use crate::dialect::tree;
 use crate::syntax::walk_expressions;
 
@@ -52,10 +53,11 @@ pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
             if let Some(name) = named(data_type) {
                 let inner = std::mem::replace(inner.as_mut(), Expr::value(Value::Null));
                 *expr = tree::call(name, vec![inner]);
-            } else if is_text(data_type)
-                && let Some(shown) = shown(inner).or_else(|| shown_function(inner))
-            {
-                *expr = shown;
+            } else if is_text(data_type) {
+                match shown(inner).or_else(|| shown_function(inner)) {
+                    Some(shown) => *expr = shown,
+                    None => show_items(inner),
+                }
             }
         }
         Expr::Function(function) => {
@@ -79,6 +81,27 @@ pub(in crate::dialect) fn rewrite(expr: &mut Expr) {
                 if let Some(data_type) = data_type {
                     when.result = tree::cast(Expr::value(Value::Null), data_type);
                 }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Makes an array of such a type one of the names that its items are shown as.
+fn show_items(array: &mut Expr) {
+    match array {
+        Expr::Nested(array) => show_items(array),
+        Expr::Cast {
+            expr: items,
+            data_type:
+                DataType::Array(
+                    ArrayElemTypeDef::SquareBracket(of, None) | ArrayElemTypeDef::AngleBracket(of),
+                ),
+            ..
+        } => {
+            if let Some(function) = named(of) {
+                let items = std::mem::replace(items.as_mut(), Expr::value(Value::Null));
+                *array = object_names::names(function, items);
             }
         }
         _ => {}

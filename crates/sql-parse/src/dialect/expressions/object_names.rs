@@ -3,7 +3,7 @@
 //! ```text
 //! '{int,text}'::regtype[]        [regtype('int'), regtype('text')]
 //! '{23}'::oid[]                  with_type('{23}'::bigint[], '_oid')
-//! l::regclass[]                  list_transform(l::text[], name -> regclass(name))
+//! l::regclass[]                  list_transform(l::text[], name -> regclass(name)); as text with `regclassout(regclass(name))`
 //! 'x' || oid::regclass           'x' || regclassout(regclass(oid))
 //! format('%s', oid::regclass)    format('%s', regclassout(regclass(oid)))
 //! ```
@@ -81,17 +81,28 @@ fn show(value: &mut Expr) {
 
 /// The numbers of objects that are given by their names.
 fn numbers(function: &str, items: Expr) -> Expr {
+    mapped(items, &|item| tree::call(function, vec![item]))
+}
+
+/// The names of objects that are given by their names or numbers.
+pub(super) fn names(function: &str, items: Expr) -> Expr {
+    let out = format!("{function}out");
+    mapped(items, &|item| tree::call(&out, vec![tree::call(function, vec![item])]))
+}
+
+/// The array with a function of each of its items.
+fn mapped(items: Expr, of_item: &dyn Fn(Expr) -> Expr) -> Expr {
     match items {
-        Expr::Nested(items) => numbers(function, *items),
+        Expr::Nested(items) => mapped(*items, of_item),
         Expr::Array(Array { elem, named }) => {
-            let elem = elem.into_iter().map(|item| tree::call(function, vec![item])).collect();
+            let elem = elem.into_iter().map(of_item).collect();
             Expr::Array(Array { elem, named })
         }
         items => {
             let texts = cast_items(items, DataType::Text);
             let name = tree::quoted("name");
-            let number = tree::call(function, vec![Expr::Identifier(name.clone())]);
-            tree::call("list_transform", vec![texts, lambda(name, number)])
+            let value = of_item(Expr::Identifier(name.clone()));
+            tree::call("list_transform", vec![texts, lambda(name, value)])
         }
     }
 }

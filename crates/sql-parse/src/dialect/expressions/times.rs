@@ -3,6 +3,7 @@
 //! ```text
 //! INTERVAL '1 day 02:03', '1-2', 'P1DT2H'     INTERVAL '… months … days … nanoseconds'
 //! INTERVAL '1:30' HOUR TO MINUTE              likewise
+//! INTERVAL '-1 2:03'                          likewise, and of two values the one that IntervalStyle means
 //! INTERVAL (n + 1) DAY                        (n + 1) * INTERVAL '1 day'
 //! t AT TIME ZONE z                            timezone(z, t)
 //! date_trunc('day', t, z)                     timezone(z, date_trunc('day', timezone(z, t)))
@@ -14,11 +15,13 @@
 //! FROM generate_series(a, b, INTERVAL '1 day')  unnest(timestamp_series(a, b, INTERVAL '1 day'))
 //! ```
 
-use atoll_functions::temporal::{IntervalField, IntervalFields, read_interval};
+use atoll_functions::temporal::{IntervalField, IntervalFields, IntervalFormat, read_interval};
+use datafusion::arrow::datatypes::IntervalMonthDayNano;
 use datafusion::common::Result;
+use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, DataType, DateTimeField, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, Interval, ObjectName, TimezoneInfo, Value,
+    BinaryOperator, CaseWhen, DataType, DateTimeField, Expr, Function, FunctionArg,
+    FunctionArgExpr, FunctionArguments, Interval, ObjectName, TimezoneInfo, Value,
 };
 
 use super::precisions;
@@ -79,21 +82,53 @@ fn interval(of: &mut Interval) -> Result<Option<Expr>> {
     };
     let digits = of.fractional_seconds_precision.or(of.leading_precision);
     let digits = digits.and_then(|digits| u32::try_from(digits).ok());
-    let Some(read) = read_interval(&written, IntervalFields { range, digits }) else {
+    let read = |format| read_interval(&written, IntervalFields { range, digits }, format);
+    let Some(plain) = read(IntervalFormat::Postgres) else {
         let message = format!("invalid input syntax for type interval: \"{written}\"");
         return Err(SqlState::INVALID_DATETIME_FORMAT.error(message));
     };
-    let (months, days, nanos) = (read.months, read.days, read.nanoseconds);
-    // Each part of a literal alone is one of DataFusion's.
-    let canonical = format!("{months} months {days} days {nanos} nanoseconds");
-    *of = Interval {
-        value: Box::new(text(canonical)),
+    *of = canonical(plain);
+    // A value that was written here has a part before its first sign.
+    let is_own = written.starts_with(NO_YEARS);
+    let standard = read(IntervalFormat::SqlStandard).filter(|it| *it != plain && !is_own);
+    Ok(standard.map(|standard| by_style(plain, standard)))
+}
+
+/// How the texts of both values of an ambiguous interval begin.
+const NO_YEARS: &str = "0 years ";
+
+/// An interval whose parts are each one of DataFusion's.
+fn canonical(of: IntervalMonthDayNano) -> Interval {
+    let IntervalMonthDayNano { months, days, nanoseconds } = of;
+    interval_of(format!("{months} months {days} days {nanoseconds} nanoseconds"))
+}
+
+fn interval_of(written: String) -> Interval {
+    Interval {
+        value: Box::new(text(written)),
         leading_field: None,
         leading_precision: None,
         last_field: None,
         fractional_seconds_precision: None,
+    }
+}
+
+/// `CASE current_setting('intervalstyle') WHEN 'sql_standard' THEN standard ELSE plain END`
+fn by_style(plain: IntervalMonthDayNano, standard: IntervalMonthDayNano) -> Expr {
+    let condition = text("sql_standard".to_owned());
+    let value = |of: IntervalMonthDayNano| {
+        let IntervalMonthDayNano { months, days, nanoseconds } = of;
+        let parts = format!("{NO_YEARS}{months} months {days} days {nanoseconds} nanoseconds");
+        Expr::Interval(interval_of(parts))
     };
-    Ok(None)
+    let result = value(standard);
+    Expr::Case {
+        case_token: AttachedToken::empty(),
+        end_token: AttachedToken::empty(),
+        operand: Some(Box::new(call("current_setting", vec![text("intervalstyle".to_owned())]))),
+        conditions: vec![CaseWhen { condition, result }],
+        else_result: Some(Box::new(value(plain))),
+    }
 }
 
 /// A series of timestamps as a list; `None` if its step is not an interval.

@@ -15,3 +15,4 @@ pub(super) mod sampled;
 pub(super) mod ties;
 pub(super) mod unpivot;
 pub(super) mod using;
+pub(super) mod waiting_values;

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
 use atoll_functions::WrittenNumber;
-use atoll_functions::temporal::{IntervalFields, interval_length, read_interval};
+use atoll_functions::temporal::{IntervalFields, IntervalFormat, interval_length, read_interval};
 use datafusion::arrow::datatypes::IntervalMonthDayNano;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::sql::sqlparser::ast::{
@@ -264,7 +264,8 @@ fn unknown(text: &str, is_negated: bool, clause: &str) -> Result<Offset> {
 }
 
 fn interval(text: &str, is_negated: bool) -> Result<Offset> {
-    let Some(read) = read_interval(text, IntervalFields::default()) else {
+    let Some(read) = read_interval(text, IntervalFields::default(), IntervalFormat::Postgres)
+    else {
         return stated_err!(
             INVALID_TEXT_REPRESENTATION,
             "the offset '{text}' of a frame is neither a number nor an interval"

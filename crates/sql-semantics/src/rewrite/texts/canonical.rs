@@ -42,8 +42,7 @@ impl AnalyzerRule for CanonicalTexts {
         if !has_forms(&plan)? {
             return Ok(plan);
         }
-        let time_zone = config.execution.time_zone.as_deref();
-        let clock = StatementClock { time_zone, begun: None };
+        let clock = StatementClock { begun: None, ..StatementClock::from_options(config) };
         plan.transform_up_with_subqueries(|plan| {
             let schema = merge_schema(&plan.inputs());
             map_named(plan, |expr| expr.transform_up(|expr| compared(expr, &schema, clock)))
@@ -205,7 +204,7 @@ mod tests {
     use super::*;
 
     const UUID: TextForm<'static> =
-        TextForm { of: Checked::Uuid, clock: StatementClock { time_zone: None, begun: None } };
+        TextForm { of: Checked::Uuid, clock: StatementClock::default() };
 
     #[test]
     fn texts_become_canonical_in_their_types() {

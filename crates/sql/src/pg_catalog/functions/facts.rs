@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use atoll_functions::TextEncoding;
-use atoll_functions::temporal::temporal_texts;
+use atoll_functions::temporal::{StatementClock, TemporalStyle, is_temporal};
 use datafusion::arrow::array::{Array, AsArray, Int64Array, ListArray, StructArray};
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::cast;
@@ -15,7 +15,7 @@ use super::Gives::{Bool, Int, Items, Oid, Text};
 use super::{Call, Entry, entry, flag, number, pair_fields, text};
 use crate::pg_catalog::objects::RelationOf;
 use atoll_sql_common::error::SqlState;
-use atoll_sql_semantics::arithmetic::convert;
+use atoll_sql_semantics::arithmetic::convert_in;
 
 pub(super) static ENTRIES: &[Entry] = &[
     entry("pg_relation_size", &[1, 2], Int, 1, table_size),
@@ -148,7 +148,7 @@ fn database_size(call: &Call<'_>) -> Result<ScalarValue> {
 }
 
 fn quote_ident(call: &Call<'_>) -> Result<ScalarValue> {
-    let name = shown(&call.args[0])?;
+    let name = shown(&call.args[0], call.style)?;
     text(Some(atoll_sql_common::names::quote_identifier(&name).into_owned()))
 }
 
@@ -162,23 +162,19 @@ fn quoted(value: &str) -> String {
 }
 
 fn quote_literal(call: &Call<'_>) -> Result<ScalarValue> {
-    text(Some(quoted(&shown(&call.args[0])?)))
+    text(Some(quoted(&shown(&call.args[0], call.style)?)))
 }
 
 /// A value as a cast to TEXT writes it.
-fn shown(value: &ScalarValue) -> Result<String> {
+fn shown(value: &ScalarValue, style: TemporalStyle) -> Result<String> {
     let values = value.to_array()?;
-    if value.is_null() {
+    let of = values.data_type();
+    if value.is_null() || !of.is_nested() && !is_temporal(of) {
         return Ok(value.to_string());
     }
-    if values.data_type().is_nested() {
-        let texts = convert(&values, &DataType::Utf8, false)?;
-        return Ok(texts.as_string::<i32>().value(0).to_owned());
-    }
-    Ok(match temporal_texts(&values)? {
-        Some(texts) => texts.value(0).to_owned(),
-        None => value.to_string(),
-    })
+    let clock = StatementClock { style, ..StatementClock::default() };
+    let texts = convert_in(&values, &DataType::Utf8, false, clock)?;
+    Ok(texts.as_string::<i32>().value(0).to_owned())
 }
 
 fn quote_nullable(call: &Call<'_>) -> Result<ScalarValue> {

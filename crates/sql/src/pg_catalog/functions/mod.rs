@@ -11,6 +11,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock};
 
+use atoll_functions::temporal::TemporalStyle;
 use datafusion::arrow::array::new_empty_array;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use datafusion::common::{Result, ScalarValue};
@@ -102,6 +103,7 @@ struct Call<'a> {
     user: Option<&'a LimitedUser>,
     /// The session's user, if it is that of the process.
     owner: Option<&'a str>,
+    style: TemporalStyle,
 }
 
 impl Call<'_> {
@@ -234,7 +236,8 @@ impl ScalarUDFImpl for CatalogFunction {
             });
             let values = values.collect::<Result<Vec<_>>>()?;
             let (name, objects) = (self.entry.name, &objects);
-            self.call(&Call { name, args: &values, objects, user, owner })
+            let style = TemporalStyle::from_options(options);
+            self.call(&Call { name, args: &values, objects, user, owner, style })
         };
         if args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_))) {
             return row(0).map(ColumnarValue::Scalar);

@@ -14,13 +14,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use atoll_store::database::{DatabaseNames, DatabaseVersion};
-use datafusion::arrow::datatypes::DataType;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use crate::session::cache::point::PlannedStatement;
 use crate::session::cache::raw_text::{RawText, RawValue};
 use crate::session::cache::text_scope::TextScope;
+use crate::session::plan::declared_operands::DeclaredType;
 
 /// Maximum number of cached texts, those that were sent included.
 const TEXTS_MAX: usize = 8192;
@@ -88,11 +88,11 @@ impl ValuePlace {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(in crate::session) struct DeclaredText {
     pub(in crate::session) text: String,
-    pub(in crate::session) types: Vec<Option<DataType>>,
+    pub(in crate::session) types: Vec<DeclaredType>,
 }
 
 impl DeclaredText {
-    pub(in crate::session) fn new(text: &str, types: &[Option<DataType>]) -> Self {
+    pub(in crate::session) fn new(text: &str, types: &[DeclaredType]) -> Self {
         Self { text: text.to_owned(), types: types.to_vec() }
     }
 }

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use atoll_functions::StatementStart;
 use atoll_functions::temporal::{StatementClock, read_scalar};
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::metadata::ScalarAndMetadata;
@@ -34,7 +33,7 @@ use atoll_sql_common::user_type::enum_within;
 use atoll_sql_parse::dialect::quoted;
 use atoll_sql_parse::parse::parse;
 use atoll_sql_parse::syntax::sql_text;
-use atoll_sql_semantics::arithmetic::convert;
+use atoll_sql_semantics::arithmetic::convert_in;
 
 /// The statement of an EXECUTE, with the values of its parameters.
 pub(in crate::session) struct ExecutedStatement {
@@ -353,10 +352,7 @@ fn values(
         .build();
     let simplifier = ExprSimplifier::new(context);
     let options = state.config_options();
-    let clock = StatementClock {
-        time_zone: options.execution.time_zone.as_deref(),
-        begun: StatementStart::transaction_of(options),
-    };
+    let clock = StatementClock::from_options(options);
     let mut values = Vec::with_capacity(given);
     for (index, parameter) in parameters.into_iter().enumerate() {
         let Expr::Literal(value, metadata) = simplifier.simplify(parameter)? else {
@@ -373,7 +369,8 @@ fn values(
         let text = value.try_as_str().flatten().zip(field);
         let read = match text {
             Some((text, field)) if field.data_type().is_nested() => {
-                let list = convert(&ScalarValue::from(text).to_array()?, field.data_type(), false)?;
+                let text = ScalarValue::from(text).to_array()?;
+                let list = convert_in(&text, field.data_type(), false, clock)?;
                 Some(ScalarValue::try_from_array(&list, 0)?)
             }
             Some((text, field)) => read_scalar(text, field.data_type(), clock),

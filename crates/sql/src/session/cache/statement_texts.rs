@@ -23,6 +23,7 @@ use crate::session::cache::point::{PlannedStatement, Shape, StatementRun};
 use crate::session::cache::prepared::PreparedText;
 use crate::session::cache::raw_text::{RawText, RawValue};
 use crate::session::cache::text_scope::{SHARED_SCAN_KEY, TextScope};
+use crate::session::plan::declared_operands::DeclaredType;
 use crate::session::statement::query_result::QueryResult;
 use crate::shared_scan::{AloneQuery, SharedSelection};
 use atoll_sql_common::settings::SharedScan;
@@ -191,7 +192,7 @@ impl Session {
     pub(in crate::session) async fn prepared_before(
         &self,
         sql: &str,
-        declared: &[Option<DataType>],
+        declared: &[DeclaredType],
         published: &DatabaseVersion,
     ) -> Option<PlannedStatement> {
         let text = DeclaredText::new(sql, declared);
@@ -206,7 +207,7 @@ impl Session {
     pub(in crate::session) async fn keep_prepared(
         &self,
         sql: &str,
-        declared: &[Option<DataType>],
+        declared: &[DeclaredType],
         published: &DatabaseVersion,
         planned: &PlannedStatement,
     ) {
@@ -235,7 +236,8 @@ impl Session {
             let user = ("user".to_owned(), Some(self.identity().user.to_string()));
             let path = self.search_path().listed().join(",");
             let path = ("search_path".to_owned(), Some(path));
-            texts.scope_of(settings.chain([user, path]).collect())
+            let style = ("style".to_owned(), Some(format!("{:?}", self.temporal_style())));
+            texts.scope_of(settings.chain([user, path, style]).collect())
         })
     }
 }

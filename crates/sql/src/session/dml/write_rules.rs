@@ -6,13 +6,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use atoll_functions::temporal::TemporalStyle;
 use atoll_store::table::{Check, TableDefinition};
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{
-    DFSchemaRef, ParamValues, Result, ScalarValue, internal_err, plan_datafusion_err,
+    DFSchema, DFSchemaRef, ParamValues, Result, ScalarValue, internal_err, plan_datafusion_err,
 };
 use datafusion::execution::SessionState;
+use datafusion::logical_expr::expr::{Cast, TryCast};
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Projection, Volatility};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
@@ -31,7 +33,7 @@ use crate::table::{PlacedTable, PlannedCheck, PlannedConflict, PlannedUpdate, Wr
 use crate::table_text::generated_columns;
 use atoll_sql_common::error::{SqlError, stated_err};
 use atoll_sql_common::pg_type::{Checked, array_of_enum, is_oid, type_of_check};
-use atoll_sql_common::user_type::{EnumType, UserTypes};
+use atoll_sql_common::user_type::{EnumType, UserTypes, enum_oid};
 use atoll_sql_parse::syntax::parsed_expr;
 use atoll_sql_semantics::enums;
 
@@ -60,9 +62,11 @@ impl StatementPlanner {
         let fields = table.definition().columns.fields().iter().enumerate();
         let oids = fields.filter(|(_, field)| is_oid(field)).map(|(at, _)| at).collect();
         let time_zone = state.config_options().execution.time_zone.as_deref().map(Into::into);
+        let style = TemporalStyle::from_options(state.config_options());
         Ok(WriteRules {
             forms,
             time_zone,
+            style,
             labels,
             oids,
             generated,
@@ -176,7 +180,8 @@ impl StatementPlanner {
         self.names.hide(ROWS, Arc::new(table.as_rows()));
         let name = Ident::with_quote('"', &*table.at().table);
         let planned = self.row_expressions(state, &[(ROWS, &name)], vec![expr], &[]).await?;
-        if !planned.exprs.iter().all(is_fixed) {
+        let schema = &planned.schema;
+        if !planned.exprs.iter().all(|expr| is_fixed(expr) && !depends_on_style(expr, schema)) {
             return stated_err!(
                 INVALID_OBJECT_DEFINITION,
                 "functions in {what} must be marked IMMUTABLE"
@@ -327,6 +332,29 @@ fn is_fixed(expr: &Expr) -> bool {
             if call.func.signature().volatility != Volatility::Immutable))
     };
     !expr.exists(is_other).unwrap_or(true)
+}
+
+/// Whether a value depends on DateStyle or IntervalStyle: a date, a timestamp or an interval as text, or of one.
+fn depends_on_style(expr: &Expr, schema: &DFSchema) -> bool {
+    let is_styled = |of: &DataType| {
+        matches!(of, DataType::Date32 | DataType::Interval(_))
+            || matches!(of, DataType::Timestamp(..)) && enum_oid(of).is_none()
+    };
+    let casts = |expr: &Expr| {
+        let value = match expr {
+            Expr::Cast(Cast { expr, .. }) | Expr::TryCast(TryCast { expr, .. }) => expr.as_ref(),
+            Expr::ScalarFunction(call) if matches!(call.name(), "cast" | "try_cast") => {
+                let Some(value) = call.args.first() else { return Ok(false) };
+                value
+            }
+            _ => return Ok(false),
+        };
+        let (from, to) = (value.get_type(schema)?, expr.get_type(schema)?);
+        let is_written = is_styled(&from) && to.is_string();
+        let is_read = from.is_string() && is_styled(&to) && !matches!(value, Expr::Literal(..));
+        Ok(is_written || is_read)
+    };
+    expr.exists(casts).unwrap_or(true)
 }
 
 /// Planned expressions over rows.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use atoll_functions::temporal::TemporalStyle;
 use datafusion::arrow::array::{ArrayRef, RecordBatch, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::utils::quote_identifier;
@@ -15,9 +16,9 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::client_settings::{
-    ISOLATION, MESSAGES, PARAMETERS, Parameter, READ_COMMITTED, READ_ONLY, READ_UNCOMMITTED,
-    REPEATABLE_READ, SEARCH_PATH, SERIALIZABLE, SESSION_AUTHORIZATION, TIME_ZONE, known,
-    setting_named,
+    DEFERRABLE, ISOLATION, MESSAGES, PARAMETERS, Parameter, READ_COMMITTED, READ_ONLY,
+    READ_UNCOMMITTED, REPEATABLE_READ, SEARCH_PATH, SERIALIZABLE, SESSION_AUTHORIZATION, TIME_ZONE,
+    flag, known, setting_named,
 };
 use crate::notifications::ListenChange;
 use crate::session::Session;
@@ -253,6 +254,18 @@ impl Session {
         self.context.state_ref().read().config_options().execution.time_zone.clone()
     }
 
+    /// How the session writes and reads dates, times and intervals.
+    pub fn temporal_style(&self) -> TemporalStyle {
+        TemporalStyle::from_options(self.context.state_ref().read().config_options())
+    }
+
+    /// Keeps what a statement of transactions says about DEFERRABLE.
+    pub(in crate::session) fn keep_deferrable(&self, sql: &str) {
+        if let Some(is_deferrable) = said_deferrable(sql) {
+            self.parameters.set_deferrable(is_deferrable);
+        }
+    }
+
     /// Runs a statement about such a setting.
     pub(in crate::session) async fn parameter(
         &self,
@@ -262,6 +275,15 @@ impl Session {
         self.check_not_failed()?;
         let parameters = &self.parameters;
         let tag = match statement {
+            ParameterStatement::Set { name, value, .. } if name == DEFERRABLE => {
+                let Some(value) = flag(value.as_deref().unwrap_or_default()) else {
+                    let message = format!("parameter \"{DEFERRABLE}\" requires a Boolean value");
+                    return Err(SqlState::INVALID_PARAMETER.error(message));
+                };
+                self.set_transaction(&[])?;
+                parameters.set_deferrable(value == "on");
+                "SET"
+            }
             ParameterStatement::Set { name, value, .. }
                 if [ISOLATION, READ_ONLY].contains(&&*name) =>
             {
@@ -360,6 +382,15 @@ fn mode(name: &str, value: Option<&str>) -> Result<TransactionMode> {
             return Err(SqlState::INVALID_PARAMETER.error(message));
         }
     })
+}
+
+/// Whether the modes of a statement say DEFERRABLE, or NOT DEFERRABLE; the parser drops both.
+pub(in crate::session) fn said_deferrable(sql: &str) -> Option<bool> {
+    let words: Vec<&str> = sql.split(|it: char| !it.is_ascii_alphanumeric() && it != '_').collect();
+    let is = |at: usize, wanted: &str| words[at].eq_ignore_ascii_case(wanted);
+    let at = (0..words.len()).rev().find(|at| is(*at, "deferrable"))?;
+    let before = (0..at).rev().find(|at| !words[*at].is_empty());
+    Some(!before.is_some_and(|at| is(at, "not")))
 }
 
 #[cfg(test)]

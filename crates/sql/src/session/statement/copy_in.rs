@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{Field, SchemaRef};
 use datafusion::catalog::streaming::StreamingTable;
 use datafusion::common::{ResolvedTableReference, Result, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -12,8 +12,10 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
-    Insert, ObjectName, SetExpr, Statement as Ast, TableFactor, TableObject,
+    Insert, ObjectName, Query, SetExpr, Statement as Ast, TableFactor, TableObject,
 };
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::parser::Parser;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::Receiver;
@@ -26,7 +28,10 @@ use crate::session::statement::command_tag::StatementTag;
 use crate::session::statement::query_result::QueryResult;
 use atoll_sql_common::error::{SqlError, SqlState};
 use atoll_sql_common::names::plain;
+use atoll_sql_common::pg_type::{PgType, sql_type, type_oid};
+use atoll_sql_common::user_type::UserTypes;
 use atoll_sql_parse::parse::is_copy;
+use atoll_sql_parse::syntax::parsed_expr;
 use atoll_sql_semantics::enums::labelled_schema;
 
 /// The name of the rows while they are inserted, which no table has.
@@ -76,21 +81,51 @@ impl Session {
     }
 
     /// Inserts batches from a channel until it is closed, into columns of a table, or all of them if none are named.
-    /// Their columns are cast to the table's. An error in the channel ends the statement.
+    /// Their columns are cast to the table's. Rows that do not meet the condition, which is that of WHERE, are left out.
+    /// An error in the channel ends the statement.
     pub fn insert_batches<'a>(
         &'a self,
-        table: &'a str,
-        columns: &'a [String],
+        (table, columns): (&'a str, &'a [String]),
+        condition: Option<&'a str>,
         schema: SchemaRef,
         batches: Receiver<Result<RecordBatch>>,
     ) -> BoxFuture<'a, std::result::Result<QueryResult, SqlError>> {
         Box::pin(async move {
-            let sql = insertion(table, columns, &format!("SELECT * FROM {}", quoted(ROWS)));
             let unfinished = self.unfinished();
-            let result = self.try_insert_batches(&sql, schema, batches).await;
+            let result = async {
+                let rows = match condition {
+                    Some(condition) => self.rows_that_meet(condition, table, columns).await?,
+                    None => format!("SELECT * FROM {}", quoted(ROWS)),
+                };
+                let sql = insertion(table, columns, &rows);
+                self.try_insert_batches(&sql, schema, batches).await
+            };
+            let result = result.await;
             unfinished.ended(&result);
             result.map_err(|error| SqlError::new(error, "").with_near_names(|| self.table_names()))
         })
+    }
+
+    /// The query of the rows that meet a condition over columns of the table, whose types it needs.
+    async fn rows_that_meet(
+        &self,
+        condition: &str,
+        table: &str,
+        columns: &[String],
+    ) -> Result<String> {
+        let condition = parsed_expr(condition)?;
+        let fields = self.try_copy_columns(table, columns).await?;
+        let types = self.names().user_types();
+        let typed = fields.fields().iter().map(|field| {
+            let name = quoted(field.name());
+            match type_name(field, &types) {
+                Some(of) => format!("CAST({name} AS {of}) AS {name}"),
+                None => name.to_string(),
+            }
+        });
+        let (typed, rows) = (typed.collect::<Vec<_>>().join(", "), quoted(ROWS));
+        let name = quoted(&last_name(table)?);
+        Ok(format!("SELECT * FROM (SELECT {typed} FROM {rows}) AS {name} WHERE {condition}"))
     }
 
     async fn try_insert_batches(
@@ -143,9 +178,34 @@ pub(in crate::session) fn inserts_copied(insert: &Insert) -> bool {
 }
 
 fn reads_client(insert: &Insert) -> Option<()> {
-    let SetExpr::Select(select) = insert.source.as_ref()?.body.as_ref() else { return None };
-    let TableFactor::Table { name, .. } = &select.from.first()?.relation else { return None };
-    (name.0.last()?.as_ident()?.value == ROWS).then_some(())
+    selects_client(insert.source.as_ref()?)
+}
+
+fn selects_client(query: &Query) -> Option<()> {
+    let SetExpr::Select(select) = query.body.as_ref() else { return None };
+    match &select.from.first()?.relation {
+        TableFactor::Table { name, .. } => (name.0.last()?.as_ident()?.value == ROWS).then_some(()),
+        TableFactor::Derived { subquery, .. } => selects_client(subquery),
+        _ => None,
+    }
+}
+
+/// The type of a column in SQL; `None` for structs and maps, which only their texts have.
+fn type_name(field: &Field, types: &UserTypes) -> Option<String> {
+    let of = PgType::of_field(field);
+    let is_json = of.oid == type_oid::JSON && field.metadata().is_empty();
+    let own = types.format_type(of.oid.into());
+    own.or_else(|| (!is_json).then(|| sql_type(field)))
+}
+
+/// The name of a table without its schema.
+fn last_name(table: &str) -> Result<String> {
+    let name = Parser::new(&GenericDialect {}).try_with_sql(table)?.parse_object_name(false)?;
+    let last = name.0.last().and_then(|part| part.as_ident());
+    Ok(last.map_or_else(String::new, |ident| match ident.quote_style {
+        Some(_) => ident.value.clone(),
+        None => ident.value.to_lowercase(),
+    }))
 }
 
 /// A statement that inserts rows into columns of a table, or all of them if none are named.

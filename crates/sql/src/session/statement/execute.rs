@@ -7,7 +7,7 @@ use atoll_placement::Strategy;
 use datafusion::common::{ParamValues, Result, not_impl_err};
 use datafusion::execution::TaskContext;
 use datafusion::logical_expr::{
-    CreateMemoryTable, DdlStatement, LogicalPlan, Statement as PlanStatement,
+    CreateMemoryTable, DdlStatement, ExplainFormat, LogicalPlan, Statement as PlanStatement,
 };
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
@@ -23,7 +23,7 @@ use crate::session::dml::locking::LockingQuery;
 use crate::session::dml::locking_subqueries;
 use crate::session::dml::write::has_effects;
 use crate::session::plan::column_origin::origins_of;
-use crate::session::plan::declared_operands::cast_operands;
+use crate::session::plan::declared_operands::{DeclaredType, are_users, cast_operands};
 use crate::session::plan::modifying_with;
 use crate::session::plan::planner::StatementPlanner;
 use crate::session::plan::routine_calls::RoutineCalled;
@@ -163,17 +163,24 @@ impl Session {
         result
     }
 
-    /// Runs a statement with these values of its parameters.
+    /// Runs a statement with these values of its parameters. `marks` are the OIDs of their types, as far as the values
+    /// do not tell them.
     pub(in crate::session) async fn run_with(
         &self,
         transaction: &StatementTransaction,
         sql: &str,
         values: &ParamValues,
+        marks: &[u32],
     ) -> Result<QueryResult> {
         let mut statement = self.parse(sql)?;
         if let ParamValues::List(values) = values {
-            let types = values.iter().map(|value| Some(value.value.data_type()));
-            cast_operands(&mut statement.statement, &types.collect::<Vec<_>>())?;
+            let declared = values.iter().enumerate().map(|(at, value)| DeclaredType {
+                data_type: Some(value.value.data_type()),
+                oid: marks.get(at).copied().unwrap_or(0),
+            });
+            let declared: Vec<_> = declared.collect();
+            let user_types = are_users(&declared).then(|| self.names().user_types());
+            cast_operands(&mut statement.statement, &declared, user_types.as_ref())?;
         }
         self.run_in(transaction, &statement, Some(values), sql).await
     }
@@ -366,8 +373,10 @@ impl Session {
                 Ok(QueryResult::done(words.to_owned(), sql))
             }
             LogicalPlan::Statement(statement) => self.change_setting(planner, statement, sql).await,
-            LogicalPlan::Explain(explain) if !writes => {
-                Ok(self.explain(planner, explain, sql).await?.tagged(tag))
+            LogicalPlan::Explain(explain)
+                if !writes || explain.explain_format == ExplainFormat::PostgresJSON =>
+            {
+                Ok(self.explain(planner, explain, writes, sql).await?.tagged(tag))
             }
             plan if writes || has_effects(&plan)? => {
                 Ok(self.write(planner, plan, sql).await?.tagged(tag))

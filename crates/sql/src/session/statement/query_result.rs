@@ -105,6 +105,21 @@ impl QueryResult {
         Ok(batches)
     }
 
+    /// Reads all remaining batches and returns the number of their rows.
+    pub(in crate::session) async fn count_rows(mut self) -> Result<usize> {
+        let mut rows = 0;
+        loop {
+            let batch = match &mut self.rows {
+                ResultRows::Ready(batches) => batches.next(),
+                ResultRows::Running(running) => running.next().await?,
+            };
+            match batch {
+                Some(batch) => rows += batch.num_rows(),
+                None => return Ok(rows),
+            }
+        }
+    }
+
     /// The progress of the query.
     pub fn progress(&self) -> &ScanProgress {
         &self.progress

@@ -31,7 +31,7 @@ use crate::session::cache::text_scope::TextScope;
 use crate::session::dml::locking::LockingQuery;
 use crate::session::dml::locking_subqueries;
 use crate::session::plan::column_origin::{ColumnOrigins, origins_of};
-use crate::session::plan::declared_operands::cast_operands;
+use crate::session::plan::declared_operands::{DeclaredType, cast_operands};
 use crate::session::plan::planner::StatementPlanner;
 use crate::session::plan::steps::{analyzed, state_to_keep};
 use crate::session::settings::parameters::{ParameterStatement, shown_schema};
@@ -46,6 +46,7 @@ use atoll_sql_common::error::SqlError;
 use atoll_sql_common::offload::offload;
 use atoll_sql_common::pg_type::{PgType, type_oid};
 use atoll_sql_common::settings::SharedScan;
+use atoll_sql_common::user_type::UserTypes;
 use atoll_sql_parse::dialect::shown;
 use atoll_sql_parse::parse::{on_deep_stack, stack_for};
 use atoll_sql_semantics::rewrite::has_any_subquery;
@@ -102,6 +103,8 @@ pub(crate) enum Shape {
 pub(crate) struct PlannedStatement {
     /// Types of its parameters.
     pub(in crate::session) types: Vec<DataType>,
+    /// The OIDs that a client declared of them, 0 for none.
+    pub(in crate::session) oids: Arc<[u32]>,
     pub(in crate::session) marks: ParameterMarks,
     pub(in crate::session) columns: Option<SchemaRef>,
     /// The origins of its result columns.
@@ -141,7 +144,7 @@ impl Session {
     pub fn prepare_as<'a>(
         &'a self,
         sql: &'a str,
-        declared: &[Option<DataType>],
+        declared: &[DeclaredType],
     ) -> BoxFuture<'a, Result<PreparedStatement, SqlError>> {
         let (session, text, declared) = (self.clone(), sql.to_owned(), declared.to_vec());
         // Boxed to keep DataFusion's planner from being compiled into every crate that awaits it.
@@ -180,9 +183,9 @@ impl Session {
     pub(in crate::session) async fn plan_prepared(
         &self,
         sql: &str,
-        declared: &[Option<DataType>],
+        declared: &[DeclaredType],
     ) -> Result<PlannedStatement> {
-        let mut statement = match self.read(sql)? {
+        let statement = match self.read(sql)? {
             AtollStatement::Parameter(ParameterStatement::Show(name)) => {
                 let columns = Some(shown_schema(&name));
                 return Ok(PlannedStatement { columns, ..PlannedStatement::command() });
@@ -190,7 +193,6 @@ impl Session {
             AtollStatement::Parsed(parsed) => parsed.statement,
             _ => return Ok(PlannedStatement::command()),
         };
-        cast_operands(&mut statement, declared)?;
         if is_command(&statement) {
             return Ok(PlannedStatement::command());
         }
@@ -208,12 +210,14 @@ impl Session {
     async fn plan_prepared_in(
         &self,
         transaction: &StatementTransaction,
-        statement: Parsed,
-        declared: &[Option<DataType>],
+        mut statement: Parsed,
+        declared: &[DeclaredType],
         locks: bool,
     ) -> Result<PlannedStatement> {
         let writes = locks || self.prepared.writes(&statement);
         let planner = self.planner(transaction, writes).await?;
+        let user_types = UserTypes::in_options(planner.state.config_options());
+        cast_operands(&mut statement, declared, user_types)?;
         let normalizes = planner.state.config_options().sql_parser.enable_ident_normalization;
         let (names, _) = resolve_table_references(&statement, normalizes)?;
         let tells_rows = !StatementTag::from_statement(&statement).tells_all();
@@ -225,7 +229,8 @@ impl Session {
             }
             planned => planned?,
         };
-        let mut types = types_of(&planner, &plan, declared)?;
+        let data_types: Vec<_> = declared.iter().map(|of| of.data_type.clone()).collect();
+        let mut types = types_of(&planner, &plan, &data_types)?;
         let mut marks = ParameterMarks::from_plan(&plan, types.len())?;
         let has_labels = marks.take_labels(&mut types);
         let columns =
@@ -233,6 +238,7 @@ impl Session {
         let origins = tells_rows.then(|| origins_of(&plan));
         let planned = |shape| PlannedStatement {
             types: types.clone(),
+            oids: declared.iter().map(|of| of.oid).collect(),
             marks: marks.clone(),
             columns,
             origins,
@@ -280,8 +286,8 @@ impl Session {
 
 impl PlannedStatement {
     pub(in crate::session) fn without_parameters(shape: Shape) -> Self {
-        let (types, marks) = Default::default();
-        Self { types, marks, columns: None, origins: None, writes: false, shape }
+        let (types, oids, marks) = Default::default();
+        Self { types, oids, marks, columns: None, origins: None, writes: false, shape }
     }
 
     fn command() -> Self {
@@ -422,7 +428,7 @@ impl PreparedStatement {
             Some(result) => Ok(result),
             None => {
                 let transaction = self.session.statement_transaction()?;
-                let values = self.planned.marks.canonical(&values, || self.session.time_zone())?;
+                let values = self.planned.marks.canonical(&values, &self.session)?;
                 run.by_planning(&transaction, &values).await
             }
         }
@@ -459,7 +465,10 @@ impl PreparedStatement {
 
     /// Boxed, as all planning.
     fn plan_again(&self) -> BoxFuture<'_, Result<PlannedStatement>> {
-        let declared: Vec<_> = self.planned.types.iter().cloned().map(Some).collect();
+        let oid = |at: usize| self.planned.oids.get(at).copied().unwrap_or(0);
+        let types = self.planned.types.iter().cloned().map(Some).enumerate();
+        let declared: Vec<_> =
+            types.map(|(at, data_type)| DeclaredType { data_type, oid: oid(at) }).collect();
         let (session, sql) = (self.session.clone(), Arc::clone(&self.sql));
         let planning = async move {
             on_deep_stack(stack_for(&sql), session.plan_prepared(&sql, &declared)).await
@@ -483,7 +492,7 @@ impl StatementRun<'_> {
             // Only planned statements note what they read.
             return Ok(None);
         }
-        let values = self.planned.marks.canonical(values, || self.session.time_zone())?;
+        let values = self.planned.marks.canonical(values, &self.session)?;
         let result = match shape {
             Shape::Point(point) => self.run_point(point, &values).await,
             Shape::Shared(selection) => self.run_shared(selection, &values).await,
@@ -552,10 +561,11 @@ impl StatementRun<'_> {
         values: &[ScalarValue],
     ) -> BoxFuture<'_, Result<QueryResult>> {
         let (session, sql) = (self.session.clone(), Arc::clone(self.sql));
+        let oids = Arc::clone(&self.planned.oids);
         let values = values.iter().map(|value| ScalarAndMetadata::new(value.clone(), None));
         let (transaction, values) = (transaction.clone(), ParamValues::List(values.collect()));
         let running = async move {
-            let running = session.run_with(&transaction, &sql, &values);
+            let running = session.run_with(&transaction, &sql, &values, &oids);
             let result = on_deep_stack(stack_for(&sql), running).await;
             if result.is_err() {
                 transaction.fail_settled().await;

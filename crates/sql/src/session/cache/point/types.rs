@@ -10,6 +10,7 @@ use datafusion::common::{Result, ScalarValue, exec_err};
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
+use crate::session::Session;
 use crate::session::plan::planner::StatementPlanner;
 use atoll_functions::temporal::StatementClock;
 use atoll_sql_common::pg_type::{Checked, PgType};
@@ -60,13 +61,14 @@ impl ParameterMarks {
     pub(super) fn canonical<'v>(
         &self,
         values: &'v [ScalarValue],
-        time_zone: impl Fn() -> Option<String>,
+        session: &Session,
     ) -> Result<Cow<'v, [ScalarValue]>> {
         if !self.0.iter().any(|mark| Checked::of_oid(*mark).is_some()) {
             return Ok(Cow::Borrowed(values));
         }
-        let (mut values, time_zone) = (values.to_vec(), time_zone());
-        let clock = StatementClock { time_zone: time_zone.as_deref(), begun: None };
+        let (mut values, time_zone) = (values.to_vec(), session.time_zone());
+        let style = session.temporal_style();
+        let clock = StatementClock { time_zone: time_zone.as_deref(), begun: None, style };
         for (value, mark) in values.iter_mut().zip(self.0.iter()) {
             if let Some(of) = Checked::of_oid(*mark)
                 && let Some(canonical) = canonical_value(value, TextForm { of, clock })?

@@ -15,7 +15,7 @@ use super::run::BlockRun;
 use super::tree::Source;
 use super::variables::{Cell, Taker, VariableType, check_ambiguous, inner_columns};
 use crate::catalog::UnplannedView;
-use crate::session::plan::declared_operands::cast_operands;
+use crate::session::plan::declared_operands::{DeclaredType, cast_operands};
 use crate::session::plan::planner::StatementPlanner;
 use crate::session::statement::atoll_statement::AtollStatement;
 use crate::session::statement::parsed_statement::ParsedStatement;
@@ -96,8 +96,8 @@ impl BlockRun<'_> {
         values: &[Cell],
         sql: &str,
     ) -> Result<QueryResult> {
-        let types = values.iter().map(|cell| Some(cell.value.data_type()));
-        cast_operands(&mut parsed.statement, &types.collect::<Vec<_>>())?;
+        let types = values.iter().map(|cell| DeclaredType::from(Some(cell.value.data_type())));
+        cast_operands(&mut parsed.statement, &types.collect::<Vec<_>>(), None)?;
         let values = ParamValues::List(values.iter().map(Cell::as_parameter).collect());
         let transaction = self.session.statement_transaction()?;
         let running = self.session.run_in(&transaction, &parsed, Some(&values), sql);
