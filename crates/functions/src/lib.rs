@@ -20,6 +20,7 @@
 //! | `moments` | float aggregates with a fixed-size state: product, skewness |
 //! | `named_part` | the function that names a part of an expression within a plan |
 //! | `planner` | operators that are functions, and aggregates whose meaning depends on their number of arguments |
+//! | `range_operators` | operators of ranges |
 //! | `common_type` | the type in which two values are compared |
 //! | `comparison` | `= ANY (list)`, operators between lists; sort keys of RANGE frames; row values |
 //! | `lambda` | functions of a list and a lambda |
@@ -66,6 +67,7 @@ mod moments;
 mod named_part;
 mod ordered;
 mod planner;
+mod range_operators;
 mod scalar;
 mod shifted;
 mod signed;

@@ -30,6 +30,7 @@ use crate::comparison::quantified::{Relation, of_lists, quantified};
 use crate::comparison::range_key::ranged;
 use crate::comparison::rows::compared_rows;
 use crate::ordered::array_agg::OrderedArrayAgg;
+use crate::range_operators::of_ranges;
 
 /// The name of the unresolved field of an outer column: `a.b` where a is a column without fields, and may be a
 /// table of an outer query.
@@ -86,7 +87,7 @@ impl ExprPlanner for PlanCalls {
         mut expr: RawBinaryExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
-        if let Some(call) = scalar::ranges::of_ranges(&expr, schema)? {
+        if let Some(call) = of_ranges(&expr, schema)? {
             return Ok(PlannerResult::Planned(call));
         }
         let planned = of_path(&expr).or_else(|| of_addresses(&expr, schema));

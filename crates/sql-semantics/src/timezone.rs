@@ -13,19 +13,20 @@ use atoll_functions::temporal::{
 };
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::Transformed;
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, Result, exec_err};
 use datafusion::execution::SessionState;
 use datafusion::functions::datetime::to_local_time::ToLocalTimeFunc;
 use datafusion::logical_expr::expr::{Alias, Cast, ScalarFunction};
+use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    ColumnarValue, DmlStatement, Expr, LogicalPlan, LogicalPlanBuilder, Projection,
+    ColumnarValue, DmlStatement, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Projection,
     ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Values,
 };
 use datafusion::optimizer::AnalyzerRule;
 
-use crate::zoned_ranges::bounds_in_zone;
 use atoll_sql_common::error::SqlState;
+use atoll_sql_common::logical::map_named;
 use atoll_sql_common::user_type::enum_oid;
 
 /// The time zone of a session that sets none. TIMESTAMPTZ without a zone would be TIMESTAMP.
@@ -177,6 +178,28 @@ fn scanned(node: LogicalPlan, time_zone: &str) -> Result<Transformed<LogicalPlan
     LogicalPlanBuilder::from(node).project(columns)?.build().map(Transformed::yes)
 }
 
+/// Gives bounds of ranges, `lower` and `upper`, the session's time zone.
+fn bounds_in_zone(node: LogicalPlan, time_zone: &str) -> Result<Transformed<LogicalPlan>> {
+    if is_utc(time_zone) {
+        return Ok(Transformed::no(node));
+    }
+    let schema = merge_schema(&node.inputs());
+    map_named(node, |expr| {
+        expr.transform_up(|expr| {
+            let of_bound = match &expr {
+                Expr::ScalarFunction(call) if matches!(call.func.name(), "lower" | "upper") => {
+                    wanted_type(&expr.get_type(&schema)?, time_zone)
+                }
+                _ => None,
+            };
+            Ok(match of_bound {
+                Some(wanted) => Transformed::yes(Expr::Cast(Cast::new(Box::new(expr), wanted))),
+                None => Transformed::no(expr),
+            })
+        })
+    })
+}
+
 fn in_columns(schema: &DFSchema, time_zone: &str) -> Vec<Expr> {
     let columns = schema.iter().map(|(table, field)| {
         let column = Expr::Column(Column::new(table.cloned(), field.name()));
@@ -190,7 +213,7 @@ fn in_columns(schema: &DFSchema, time_zone: &str) -> Vec<Expr> {
 }
 
 /// Returns a type in the session's time zone instead of another zone.
-pub(crate) fn wanted_type(data_type: &DataType, time_zone: &str) -> Option<DataType> {
+fn wanted_type(data_type: &DataType, time_zone: &str) -> Option<DataType> {
     match data_type {
         DataType::Timestamp(unit, Some(other))
             if **other != *time_zone && enum_oid(data_type).is_none() =>

@@ -46,7 +46,8 @@ pub(super) use json::{GroupedForm, grouped_lists, grouped_objects};
 pub use json::{canonical_jsonb, check_json};
 pub use marks::UUID_MARK;
 pub(super) use marks::{
-    JSON_MARK, JSONB_MARK, is_json_field, is_jsonb_field, item_mark, list_mark, mark_of,
+    JSON_MARK, JSONB_MARK, MARK_PREFIX, is_json_field, is_jsonb_field, item_mark, list_mark,
+    mark_of,
 };
 pub use network::NetworkType;
 pub use numeric::decimals::{UNTOLD_SCALE, WrittenNumber};

@@ -16,13 +16,11 @@ use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::ScalarValue;
-use datafusion::common::config::ConfigOptions;
 
 use super::interval::{IntervalFields, read_interval};
 use super::moment::{DAY, Moment, Reading, Zone, read_moment, read_time};
 use super::style::TemporalStyle;
 use super::zone::local_time;
-use crate::scalar::StatementStart;
 
 /// Whether texts are parsed as values of the type here.
 pub fn is_read(data_type: &DataType) -> bool {
@@ -155,15 +153,6 @@ fn system_time() -> Option<i64> {
 }
 
 impl<'a> StatementClock<'a> {
-    /// Returns the clock of a statement with these settings.
-    pub fn from_options(options: &'a ConfigOptions) -> Self {
-        Self {
-            time_zone: options.execution.time_zone.as_deref(),
-            begun: StatementStart::transaction_of(options),
-            style: TemporalStyle::from_options(options),
-        }
-    }
-
     /// Returns when the statement began, or the time of the call if that is unknown.
     pub(super) fn begun_or_now(self) -> Option<i64> {
         self.begun.or_else(system_time)

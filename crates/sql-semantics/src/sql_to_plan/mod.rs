@@ -1,5 +1,6 @@
 //! DataFusion's SQL planner with the session's functions.
 
+mod multirange_rows;
 mod outer_aliases;
 mod plan_names;
 mod whole_rows;
@@ -85,6 +86,21 @@ pub async fn statement_to_plan(
 
 /// Plans a statement, and returns whether parts of its names are marked.
 fn planned(
+    planner: &SqlToRel<'_, StateNames<'_>>,
+    statement: Parsed,
+    normalizes: bool,
+) -> Result<(LogicalPlan, bool)> {
+    let unnested = multirange_rows::may_have(&statement).then(|| statement.clone());
+    match (planned_as_written(planner, statement, normalizes), unnested) {
+        (Err(error), Some(mut statement)) if multirange_rows::are_meant(&error) => {
+            multirange_rows::rewrite(&mut statement);
+            planned_as_written(planner, statement, normalizes)
+        }
+        (planned, _) => planned,
+    }
+}
+
+fn planned_as_written(
     planner: &SqlToRel<'_, StateNames<'_>>,
     mut statement: Parsed,
     normalizes: bool,

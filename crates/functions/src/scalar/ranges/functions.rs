@@ -1,22 +1,24 @@
 //! Casts to ranges and multiranges, their constructors, functions and operators.
 
+use std::sync::Arc;
+
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::array::timezone::Tz;
-use datafusion::arrow::datatypes::Field;
-use datafusion::common::Result;
+use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::common::{Result, ScalarValue};
 
 use super::form::{RangeForm, RangeType};
 use super::points::{point_of_row, points};
 use super::set::{RangeBound, RangeSet};
 use crate::failure::FunctionFailure;
 use crate::scalar::call::Call;
-use crate::scalar::entry::{Arguments, Entry, Takes, bytes, flag, text};
+use crate::scalar::entry::{Arguments, Entry, Takes, bytes, flag, text, texts};
 use crate::scalar::marks::mark_of;
 use crate::scalar::text::texts::entry;
 use crate::temporal::StatementClock;
 
 /// The type of a field's ranges or multiranges.
-pub(in crate::scalar) fn form_of(field: &Field) -> Option<RangeForm> {
+pub(crate) fn form_of(field: &Field) -> Option<RangeForm> {
     let is_one = !field.data_type().is_nested();
     mark_of(field).filter(|_| is_one).and_then(RangeForm::named)
 }
@@ -27,7 +29,14 @@ const KEEPS_TYPE: [&str; 4] = ["range_union", "range_intersect", "range_minus", 
 /// Whether the function with this name returns ranges or multiranges.
 pub(in crate::scalar) fn gives_range(name: &str) -> bool {
     KEEPS_TYPE.contains(&name)
-        || matches!(name, "multirange" | "range_merge" | "range_agg" | "range_intersect_agg")
+        || matches!(
+            name,
+            "multirange"
+                | "multirange_ranges"
+                | "range_merge"
+                | "range_agg"
+                | "range_intersect_agg"
+        )
         || RangeForm::given_by(name).is_some()
 }
 
@@ -36,7 +45,7 @@ pub(in crate::scalar) fn given_form(name: &str, first: Option<&Field>) -> Option
     let first = || first.and_then(form_of);
     match name {
         "multirange" => first().map(|form| RangeForm::multi(form.of)),
-        "range_merge" => first().map(|form| RangeForm::range(form.of)),
+        "range_merge" | "multirange_ranges" => first().map(|form| RangeForm::range(form.of)),
         name if KEEPS_TYPE.contains(&name) => first(),
         name => RangeForm::given_by(name),
     }
@@ -165,6 +174,28 @@ fn converted(call: &Call, to: fn(RangeForm) -> RangeForm) -> Result<ArrayRef> {
     })
 }
 
+/// The ranges of a multirange; a list as it is.
+fn ranges(call: &Call) -> Result<ArrayRef> {
+    if call.arrays[0].data_type().is_nested() {
+        return Ok(Arc::clone(&call.arrays[0]));
+    }
+    call.text_lists(|row, out| {
+        let one = RangeForm::range(form(call, 0)?.of);
+        for range in set(call, 0, row)?.ranges() {
+            out.values().append_value(one.text(&range, None));
+        }
+        Ok(true)
+    })
+}
+
+/// The type of a list, or of a list of ranges.
+fn list_or_texts(given: &[DataType], scalars: &[Option<&ScalarValue>]) -> Result<DataType> {
+    match given.first() {
+        Some(list) if list.is_nested() => Ok(list.clone()),
+        _ => texts(given, scalars),
+    }
+}
+
 /// A property of one value.
 fn has(call: &Call, holds: impl Fn(&RangeSet) -> bool) -> Result<ArrayRef> {
     call.flags(|row| Ok(Some(holds(&set(call, 0, row)?))))
@@ -221,6 +252,8 @@ fn shown(call: &Call) -> Result<ArrayRef> {
 const ONE: &[Arguments] = &[Arguments::Are(&[Takes::Json])];
 const ONE_OR_LIST: &[Arguments] =
     &[Arguments::Are(&[Takes::Text]), Arguments::Are(&[Takes::Texts])];
+const ONE_OR_ANY_LIST: &[Arguments] =
+    &[Arguments::Are(&[Takes::Json]), Arguments::Are(&[Takes::List])];
 const TWO: &[Arguments] = &[Arguments::Are(&[Takes::Json, Takes::Json])];
 const ONE_OR_TWO: &[Arguments] =
     &[Arguments::Are(&[Takes::Json]), Arguments::Are(&[Takes::Json, Takes::Json])];
@@ -233,7 +266,10 @@ const RANGES: &[Arguments] = &[Arguments::More(&[], Takes::Json)];
 
 /// The functions of a type: its constructor, casts, test and order.
 macro_rules! of_type {
-    ($form:expr, $name:literal, $arguments:literal, $takes:expr, $run:expr, $about:literal, $call:literal, $text:literal) => {
+    (
+        $form:expr, $name:literal, $arguments:literal, $takes:expr, $run:expr, $about:literal,
+        $call:literal, $text:literal
+    ) => {
         &[
             Entry {
                 name: $name,
@@ -356,7 +392,11 @@ const FUNCTIONS: &[Entry] = &[
         "multirange(int4range(1, 5)) = '{[1,5)}'", |call| converted(call, |form| RangeForm::multi(form.of))),
     entry!("range_merge" [], "range, range, or multirange", ONE_OR_TWO, text,
         "The smallest range that contains both, or all ranges of a multirange.",
-        "range_merge(int4range(1, 2), int4range(5, 6)) = '[1,6)'", |call| converted(call, |form| RangeForm::range(form.of))),
+        "range_merge(int4range(1, 2), int4range(5, 6)) = '[1,6)'",
+        |call| converted(call, |form| RangeForm::range(form.of))),
+    entry!("multirange_ranges" [], "multirange or list", ONE_OR_ANY_LIST, list_or_texts,
+        "The ranges of a multirange as a list, for unnest; a list as it is.",
+        "multirange_ranges('{[1,3),[5,9)}'::int4multirange)[2] = '[5,9)'", ranges),
     entry!("isempty" [], "range", ONE, flag, "Whether a range has no values.",
         "isempty(int4range(1, 1))", |call| has(call, RangeSet::is_empty)),
     entry!("lower_inc" [], "range", ONE, flag, "Whether the lower bound is in the range.",
@@ -374,9 +414,11 @@ const FUNCTIONS: &[Entry] = &[
 ];
 
 const OPERATORS: &[Entry] = &[
-    entry!("range_contains" [], "range, range", TWO, flag, "Whether all values of the second are in the first; the operator @>.",
+    entry!("range_contains" [], "range, range", TWO, flag,
+        "Whether all values of the second are in the first; the operator @>.",
         "range_contains(int4range(1, 9), int4range(2, 3))", |call| related(call, RangeSet::contains)),
-    entry!("range_contains_elem" [], "range, value", AND_VALUE, flag, "Whether a value is in a range; the operator @>.",
+    entry!("range_contains_elem" [], "range, value", AND_VALUE, flag,
+        "Whether a value is in a range; the operator @>.",
         "range_contains_elem(int4range(1, 5), 4)", contains_value),
     entry!("range_overlaps" [], "range, range", TWO, flag, "Whether ranges have a value in common; the operator &&.",
         "range_overlaps(int4range(1, 5), int4range(4, 9))", |call| related(call, RangeSet::overlaps)),
@@ -388,7 +430,8 @@ const OPERATORS: &[Entry] = &[
     entry!("range_overright" [], "range, range", TWO, flag,
         "Whether the first has no value less than all of the second; the operator &>.",
         "range_overright(int4range(4, 5), int4range(1, 2))", |call| related(call, RangeSet::starts_within)),
-    entry!("range_adjacent" [], "range, range", TWO, flag, "Whether nothing is between ranges, and nothing in both; the operator -|-.",
+    entry!("range_adjacent" [], "range, range", TWO, flag,
+        "Whether nothing is between ranges, and nothing in both; the operator -|-.",
         "range_adjacent(int4range(1, 5), int4range(5, 9))", |call| related(call, RangeSet::is_adjacent)),
     entry!("range_union" [], "range, range", TWO, text, "The values of both; the operator +.",
         "range_union(int4range(1, 5), int4range(5, 9)) = '[1,9)'",
@@ -396,7 +439,8 @@ const OPERATORS: &[Entry] = &[
     entry!("range_intersect" [], "range, range", TWO, text, "The values that are in both; the operator *.",
         "range_intersect(int4range(1, 5), int4range(4, 9)) = '[4,5)'",
         |call| combined(call, "intersection", RangeSet::intersection)),
-    entry!("range_minus" [], "range, range", TWO, text, "The values of the first that are not in the second; the operator -.",
+    entry!("range_minus" [], "range, range", TWO, text,
+        "The values of the first that are not in the second; the operator -.",
         "range_minus(int4range(1, 5), int4range(4, 9)) = '[1,4)'",
         |call| combined(call, "difference", RangeSet::difference)),
 ];

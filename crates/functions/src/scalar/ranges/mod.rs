@@ -15,13 +15,11 @@
 //! | `functions` | casts, constructors, functions and operators |
 //! | `aggregate` | `range_agg` and `range_intersect_agg` |
 //! | `bounds` | `lower` and `upper` |
-//! | `operators` | which function an operator is |
 
 mod aggregate;
 mod bounds;
 mod form;
 mod functions;
-mod operators;
 mod point;
 mod points;
 mod set;
@@ -32,7 +30,7 @@ mod text;
 pub(crate) use aggregate::aggregates;
 pub(super) use bounds::register;
 pub use form::{RangeForm, RangeType};
+pub(crate) use functions::form_of;
 pub(super) use functions::{ENTRIES, given_form, gives_range};
-pub(crate) use operators::of_ranges;
 pub use point::{RangeNumber, RangePoint};
 pub use set::{RangeBound, RangeSet};

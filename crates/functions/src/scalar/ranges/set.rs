@@ -123,6 +123,11 @@ impl RangeSet {
         Self { spans }
     }
 
+    /// Returns each span as a range.
+    pub(super) fn ranges(&self) -> impl Iterator<Item = Self> {
+        self.spans.iter().map(|span| Self { spans: vec![span.clone()] })
+    }
+
     /// Returns the bytes that it takes, without the digits of numbers.
     pub(super) fn size(&self) -> usize {
         self.spans.capacity() * size_of::<Span>()

@@ -68,6 +68,17 @@ impl StatementStart {
     }
 }
 
+impl<'a> StatementClock<'a> {
+    /// Returns the clock of a statement with these settings.
+    pub fn from_options(options: &'a ConfigOptions) -> Self {
+        Self {
+            time_zone: options.execution.time_zone.as_deref(),
+            begun: StatementStart::transaction_of(options),
+            style: TemporalStyle::from_options(options),
+        }
+    }
+}
+
 crate::statement_extension!(StatementStart, "statement_start");
 
 /// Which time a function returns.

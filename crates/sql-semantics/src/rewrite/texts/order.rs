@@ -207,11 +207,13 @@ fn cast_to_text(value: Expr, schema: &DFSchema) -> Transformed<Expr> {
     }
 }
 
-/// Refuses casts of addresses and times that would read their texts.
+/// Refuses casts of addresses, times and ranges that would read their texts.
 fn check_cast(cast: &Cast, schema: &DFSchema) -> Result<()> {
     let to = cast.field.data_type();
     let is_refused = match form(&cast.expr, schema) {
-        Some(Form { of: Checked::Network(_), is_list }) => is_list != to.is_nested() || !is_list,
+        Some(Form { of: Checked::Network(_) | Checked::Range(_), is_list }) => {
+            is_list != to.is_nested() || !is_list
+        }
         Some(Form { of: Checked::Timetz, is_list: false }) => !matches!(to, DataType::Time64(_)),
         _ => false,
     };

@@ -9,13 +9,12 @@ use datafusion::logical_expr::planner::RawBinaryExpr;
 use datafusion::logical_expr::{Expr, ExprSchemable};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
-use super::form::RangeForm;
-use super::functions::form_of;
 use crate::failure::FunctionFailure;
 use crate::marked::marked_field;
 use crate::named_part::without_name;
 use crate::scalar;
-use crate::scalar::marks::{JSON_MARK, MARK_PREFIX};
+use crate::scalar::ranges::{RangeForm, form_of};
+use crate::scalar::{JSON_MARK, MARK_PREFIX};
 use crate::type_name::postgres_name;
 
 /// Returns the call of an operator with an operand that is a range or multirange; None for other operators.
