@@ -286,7 +286,7 @@ mod tests {
         let style = TemporalStyle { dates: Postgres, ..TemporalStyle::default() };
         let written =
             |at, zone| text(|out| write_styled_timestamp((at, 0), Some(zone), style, out));
-        let before = -63_517_003_200_000_000;
+        let before = -63_517_780_800_000_000;
         assert_eq!(written(before, berlin), "Fri Mar 15 12:53:28 0044 LMT BC");
         assert_eq!(written(before, fixed), "Fri Mar 15 17:30:00 0044 +05:30 BC");
         assert_eq!(written(i64::MAX, berlin), "infinity");
