@@ -16,6 +16,7 @@ use datafusion::logical_expr::{
 use datafusion::prelude::SessionContext;
 
 use crate::listing::Listing;
+use crate::temporal::{StatementClock, TemporalStyle};
 
 /// Replaces DataFusion's `now()`.
 pub(in crate::scalar) fn register(context: &SessionContext) {
