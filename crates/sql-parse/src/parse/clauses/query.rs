@@ -66,8 +66,10 @@ pub(super) fn order_distinct(query: &mut Query) {
     let SetExpr::Select(select) = query.body.as_mut() else { return };
     let Some(Distinct::On(keys)) = &mut select.distinct else { return };
     if let Some(OrderBy { kind: OrderByKind::Expressions(order), .. }) = &query.order_by {
-        let place = |key: &Expr| order.iter().position(|by| by.expr == *key);
-        keys.sort_by_key(|key| place(key).unwrap_or(usize::MAX));
+        // As texts: equal constants in two places differ.
+        let order: Vec<String> = order.iter().map(|by| by.expr.to_string()).collect();
+        let place = |key: &Expr| order.iter().position(|by| *by == key.to_string());
+        keys.sort_by_cached_key(|key| place(key).unwrap_or(usize::MAX));
     }
     let options = OrderByOptions { asc: None, nulls_first: None };
     let key = |expr: &Expr| OrderByExpr { expr: expr.clone(), options, with_fill: None };
