@@ -119,7 +119,7 @@ enum OptionValue {
 fn format(parser: &mut Parser) -> Result<(CopyFormat, Option<TextEncoding>), ErrorFields> {
     let mut options = Vec::new();
     let mut open = 0_i32;
-    while !is_at_end(parser) && !(open == 0 && is_word(&parser.peek_token_ref().token, "where")) {
+    while !(is_at_end(parser) || open == 0 && is_word(&parser.peek_token_ref().token, "where")) {
         match parser.peek_token_ref().token {
             Token::LParen => open += 1,
             Token::RParen => open -= 1,

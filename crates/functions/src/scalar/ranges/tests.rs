@@ -9,7 +9,10 @@ use super::set::{RangeBound, RangeSet};
 use super::{RangeForm, RangeType};
 use crate::temporal::StatementClock;
 
-const CLOCK: StatementClock<'static> = StatementClock { time_zone: None, begun: None };
+/// In UTC, and in the default styles.
+fn clock() -> StatementClock<'static> {
+    StatementClock::default()
+}
 
 const INTS: RangeForm = RangeForm::multi(RangeType::Int4);
 
@@ -54,7 +57,7 @@ fn texts_are_those_of_postgresql() {
         (Ts, "[2024-01-01,2024-01-02]", Ok("[\"2024-01-01 00:00:00\",\"2024-01-02 00:00:00\"]")),
         (Tstz, "[2024-01-01 10:00+02,)", Ok("[\"2024-01-01 08:00:00+00\",)")),
     ] {
-        let found = RangeForm::range(of).canonical(text, CLOCK);
+        let found = RangeForm::range(of).canonical(text, clock());
         let found = found.as_deref().map_err(|failure| failure.state);
         assert_eq!(found, wanted, "{text}");
     }
@@ -77,7 +80,7 @@ fn multiranges_have_gaps_between_their_ranges() {
         ("{[1,2)[3,4)}", Err("22P02")),
         ("{,[1,2)}", Err("22P02")),
     ] {
-        let found = INTS.canonical(text, CLOCK);
+        let found = INTS.canonical(text, clock());
         assert_eq!(found.as_deref().map_err(|failure| failure.state), wanted, "{text}");
     }
 }
@@ -85,17 +88,17 @@ fn multiranges_have_gaps_between_their_ranges() {
 #[test]
 fn a_zone_of_the_session_is_that_of_texts_without_one() {
     let form = RangeForm::range(RangeType::Tstz);
-    let clock = StatementClock { time_zone: Some("Europe/Berlin"), begun: None };
-    let text = form.canonical("[2024-01-01 10:00,2024-07-01 10:00+00)", clock).expect("a range");
+    let berlin = StatementClock { time_zone: Some("Europe/Berlin"), ..StatementClock::default() };
+    let text = form.canonical("[2024-01-01 10:00,2024-07-01 10:00+00)", berlin).expect("a range");
     assert_eq!(text, "[\"2024-01-01 09:00:00+00\",\"2024-07-01 10:00:00+00\")");
     let zone = "Europe/Berlin".parse().expect("it is known");
-    let shown = form.text(&form.read(&text, CLOCK).expect("a range"), Some(zone));
+    let shown = form.text(&form.read(&text, clock()).expect("a range"), Some(zone));
     assert_eq!(shown, "[\"2024-01-01 10:00:00+01\",\"2024-07-01 12:00:00+02\")");
 }
 
 fn order(form: RangeForm, text: &str) -> Vec<u8> {
     let mut out = Vec::new();
-    form.read(text, CLOCK).expect(text).write_order(&mut out);
+    form.read(text, clock()).expect(text).write_order(&mut out);
     out
 }
 
@@ -222,7 +225,7 @@ proptest! {
         prop_assert_eq!(left.is_adjacent(&right), adjacent);
         // What is written is read as the same, and what is equal has one text.
         let text = INTS.text(&union, None);
-        prop_assert_eq!(INTS.canonical(&text, CLOCK), Ok(text.clone()));
+        prop_assert_eq!(INTS.canonical(&text, clock()), Ok(text.clone()));
         let other_way = RangeSet::union(two.iter().chain(&one).map(Given::set));
         prop_assert_eq!(INTS.text(&other_way, None), text);
     }
@@ -242,8 +245,8 @@ proptest! {
     #[test]
     fn texts_are_read_or_refused(text in "[\\[({]?[0-9a-z,.:\"\\\\ -]{0,16}[\\])}]?") {
         for form in RangeForm::all() {
-            if let Ok(canonical) = form.canonical(&text, CLOCK) {
-                prop_assert_eq!(form.canonical(&canonical, CLOCK), Ok(canonical.clone()));
+            if let Ok(canonical) = form.canonical(&text, clock()) {
+                prop_assert_eq!(form.canonical(&canonical, clock()), Ok(canonical.clone()));
             }
         }
     }

@@ -492,7 +492,7 @@ impl StatementRun<'_> {
             // Only planned statements note what they read.
             return Ok(None);
         }
-        let values = self.planned.marks.canonical(values, &self.session)?;
+        let values = self.planned.marks.canonical(values, self.session)?;
         let result = match shape {
             Shape::Point(point) => self.run_point(point, &values).await,
             Shape::Shared(selection) => self.run_shared(selection, &values).await,
