@@ -268,13 +268,13 @@ const KNOWN: [Known; 11] = [
     Known {
         file: "ranges.slt",
         kind: "",
-        part: "GROUP BY n, CAST(n AS VARCHAR)",
+        part: "FROM stay GROUP BY n ORDER BY n",
         why: "equal ranges of numbers have several texts: [1,2) and [1.0,2)",
     },
     Known {
         file: "ranges.slt",
         kind: "",
-        part: "SELECT DISTINCT n, CAST(n AS VARCHAR)",
+        part: "SELECT DISTINCT n FROM stay",
         why: "equal ranges of numbers have several texts: [1,2) and [1.0,2)",
     },
     Known {
