@@ -75,7 +75,7 @@ fn results(
     let result = |(at, column): (usize, Expr)| {
         let (qualifier, field) = before.schema.qualified_field(at);
         let value = match at.checked_sub(keys).map(|at| parts[at].func.name()) {
-            // There are no groups of which to add counts where there are no rows.
+            // Without rows there are no counts to add, and their sum is NULL.
             Some("count") => when(column.clone().is_null(), lit(0_i64)).otherwise(column)?,
             Some("sum") => cast(column, field.data_type().clone()),
             _ => column,
@@ -87,7 +87,7 @@ fn results(
     Projection::try_new_with_schema(results, input, Arc::clone(&before.schema))
 }
 
-/// The keys of the set that has all; `None` if there is none, or only one set.
+/// The keys of the set that has all of them; `None` without such a set, and for a single set.
 fn finest(sets: &GroupingSet) -> Option<Vec<Expr>> {
     let mut all: Vec<Expr> = Vec::new();
     for key in sets.distinct_expr() {

@@ -107,7 +107,7 @@ fn order(call: &Call, form: RangeForm) -> Result<ArrayRef> {
     })
 }
 
-/// A range of its bounds, of which NULL is none.
+/// The range between two bounds; NULL leaves a side without a bound.
 fn range(call: &Call, of: RangeType) -> Result<ArrayRef> {
     let (lower, upper) = (points(call, 0, of)?, points(call, 1, of)?);
     call.all_texts(|row, out| {
@@ -348,7 +348,7 @@ macro_rules! of_ranges {
             "lower, upper [, bounds]",
             BOUNDS,
             range,
-            "The range between two values, of which NULL is none; bounds is '[)' unless given.",
+            "The range between two values; NULL leaves a side unbounded. bounds is '[)' by default.",
             $call,
             $text
         )

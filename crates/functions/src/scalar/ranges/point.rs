@@ -161,7 +161,7 @@ impl RangeType {
         }
     }
 
-    /// Returns the value after one; None if there is none, since values of the type are dense or the value is infinite.
+    /// Returns the next value; `None` for dense types and infinite values.
     pub(super) fn next(self, point: &RangePoint) -> Result<Option<RangePoint>, FunctionFailure> {
         let (Self::Int4 | Self::Int8 | Self::Date, RangePoint::Whole(number)) = (self, point)
         else {
@@ -178,7 +178,7 @@ impl RangeType {
         }
     }
 
-    /// Writes a bound as PostgreSQL does; a TIMESTAMPTZ in UTC if there is no zone.
+    /// Writes a bound as PostgreSQL does; a TIMESTAMPTZ without a zone in UTC.
     pub(super) fn write_point(self, point: &RangePoint, zone: Option<Tz>, out: &mut Vec<u8>) {
         match (self, point) {
             (_, RangePoint::Number(number)) => out.extend_from_slice(number.text.as_bytes()),

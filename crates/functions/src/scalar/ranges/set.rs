@@ -197,7 +197,7 @@ impl RangeSet {
         self.related(other, |left, right| left.lower >= right.lower)
     }
 
-    /// Whether there is no value between them, and none in common.
+    /// Whether they touch: they share no value, and no value lies between them.
     pub(super) fn is_adjacent(&self, other: &Self) -> bool {
         self.related(other, |left, right| left.upper == right.lower || right.upper == left.lower)
     }
@@ -250,7 +250,7 @@ impl RangeSet {
     /// Returns the set as a value of a type.
     ///
     /// # Errors
-    /// If it is not one range, but has to be: `operation` tells what it is the result of.
+    /// If the result of `operation` must be one range and is not.
     pub(super) fn of_form(self, form: RangeForm, operation: &str) -> Result<Self, FunctionFailure> {
         if form.is_multi || self.spans.len() < 2 {
             return Ok(self);

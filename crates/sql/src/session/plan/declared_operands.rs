@@ -34,7 +34,7 @@ use atoll_sql_parse::syntax::walk_expressions_mut;
 pub struct DeclaredType {
     /// The type of its values; None if the client leaves it to the statement.
     pub data_type: Option<DataType>,
-    /// Its OID, or 0 if there is none: types whose values are texts differ by it.
+    /// Its OID, or 0 without one: types whose values are texts differ by it.
     pub oid: u32,
 }
 
@@ -182,7 +182,7 @@ impl DeclaredTypes<'_> {
         self.declared.get(number.checked_sub(1)?)
     }
 
-    /// The name of a type; None if there is no such type.
+    /// The name of a type; `None` for unknown types.
     fn type_name(&self, oid: u32) -> Option<String> {
         match self.user_types.and_then(|types| types.format_type(oid.into())) {
             Some(name) => Some(name),
